@@ -20,27 +20,37 @@ RESULTS := build/results
 # $(1): name of the run; the rest are pytest's arguments.
 pytest = -m pytest --junitxml=$(RESULTS)/$(1).xml
 # tests that have runs of their own
-NO_SERVER := --ignore=tests/native --ignore=tests/fuzz --ignore=tests/docs
+NO_SERVER := $(addprefix --ignore=tests/,native fuzz docs test_security_lint.py)
+# folders in which no test may use a real server (tests/conftest.py): not read where only tests with one run
+NO_SERVER_IN := $(addprefix --ignore=tests/,unit property native docs threads typing)
 # $(1): how many at a time; for two cores four, as half of the time of a unit test is waiting
 spread = -n $(1) --dist loadfile
 # what calls the native engine, or is called by it; the rest of the unit tests is plain Python, where sanitizers see nothing
 NATIVE_USERS := $(addprefix tests/unit/,core wire net routing session) tests/property
 # AddressSanitizer's allocator is not fork-safe before GCC 14: a child waits for a lock that another thread held in the parent
 NO_FORKS := --ignore-glob='*/test_fork*.py'
-# seconds for each test of tests/fuzz, two at a time: FUZZ_SHORT makes three minutes in all
+# seconds for each test of tests/fuzz, two at a time: a minute in all, three minutes, an hour
+FUZZ_CI := 4
 FUZZ_SHORT := 12
 FUZZ_LONG := 300
+# tests of other Pythons: those that take long run only if what they test depends on the version
+OF_VERSION = not server and (not long or versions)
 # tests of data tools beside a server that they share
 fuzz = $(PY) -m tests.servers run -- $(PY)
 # $(1): the part of the work that begins now; the summary says how long each took
 begin = @mkdir -p $(RESULTS) && echo "$$(date +%s) $(1)" >> $(RESULTS)/begun
 
+ifneq ($(TOGETHER),yes)
 .NOTPARALLEL:
+endif
+# two targets at the same time, of which one leaves the processor to the other for much of its time
+together = @+$(MAKE) --no-print-directory -j 2 --output-sync=target TOGETHER=yes RESULTS=$(RESULTS)
+
 .PRECIOUS: .venv-%/ready
 .PHONY: build demo demo-scylla test test-all lint test-native test-native-sanitized test-unit test-unit-long test-threads \
-	test-threads-tsan test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench drill \
-	soak soak-load soak-signals soak-fuzz fuzz sanitize wheels clean help \
-	build-tools server-tools fresh-results $(addprefix unit-,$(VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))
+	test-threads-tsan test-versions test-integration test-integration-long test-ecosystem test-distributed docs bench compare drill \
+	soak soak-load soak-signals soak-fuzz fuzz sanitize coverage wheels clean help \
+	lint-and-docs native-and-servers build-tools server-tools prometheus-tools fresh-results $(addprefix unit-,$(VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))
 
 build: .venv/ready  ## the driver, in place, for .venv
 	$(call begin,build)
@@ -55,12 +65,19 @@ demo-scylla: build  ## tablets and shards: each request at the CPU core that own
 	@$(PY) -m benchmarks.demo_scylla
 
 test: RESULTS := build/results/test
-test: fresh-results build lint test-native test-unit test-integration docs  ## ten minutes: lint, types, native and unit tests, one real server, the documentation
+test: fresh-results build lint-and-docs test-native test-unit test-integration  ## ten minutes: lint, types, native and unit tests, one real server, the documentation
 	@$(PY) -m tests.summary $(RESULTS)
 
 test-all: RESULTS := build/results/all
-test-all: fresh-results build test-native-sanitized test-unit-long sanitize $(addprefix unit-,$(filter-out $(NEWEST),$(OLDEST))) try-$(NEWEST) test-integration-long fuzz  ## what make test leaves out: long tests, sanitizers, other Pythons, several servers
+test-all: FUZZ_SHORT := $(FUZZ_CI)
+test-all: fresh-results build native-and-servers test-unit-long sanitize $(addprefix unit-,$(filter-out $(NEWEST),$(OLDEST))) try-$(NEWEST) fuzz  ## what make test leaves out: long tests, sanitizers, other Pythons, several servers
 	@$(PY) -m tests.summary $(RESULTS)
+
+lint-and-docs: build
+	$(together) lint docs
+
+native-and-servers: build server-tools
+	$(together) test-native-sanitized test-integration-long
 
 lint: build  ## style, types, security rules, and the workflows of CI
 	$(call begin,lint)
@@ -73,7 +90,7 @@ test-unit: build  ## what needs no server, on the main Python
 	$(call begin,unit)
 	$(PY) $(call pytest,unit) $(call spread,4) -m "not server and not ecosystem and not long" $(NO_SERVER)
 
-test-unit-long: build  ## the same, of tests that take long
+test-unit-long: build prometheus-tools  ## the same, of tests that take long
 	$(call begin,unit-long)
 	$(PY) $(call pytest,unit-long) $(call spread,4) -m "not server and not ecosystem and long" $(NO_SERVER)
 
@@ -88,23 +105,23 @@ test-threads-tsan: .venv-3.13t/ready  ## the same under ThreadSanitizer, in an i
 
 test-native: build  ## the C++ core alone
 	$(call begin,native)
-	$(PY) $(call pytest,native) -n 2 -m "not long" tests/native
+	$(PY) $(call pytest,native) -n 2 --dist loadgroup -m "not long" tests/native
 
 test-native-sanitized: build  ## the C++ core alone, under sanitizers
 	$(call begin,native-sanitized)
-	$(PY) $(call pytest,native-sanitized) -n 2 -m long tests/native
+	$(PY) $(call pytest,native-sanitized) -n 2 --dist loadgroup -m long tests/native
 
 test-integration: build server-tools  ## a real server
 	$(call begin,jars)
 	$(PY) -m tests.servers resolve
 	$(call begin,integration)
-	$(PY) -m tests.servers run -- $(PY) $(call pytest,integration) $(call spread,3) -m "server and not ecosystem and not long" --ignore=tests/fuzz
+	$(PY) -m tests.servers run -- $(PY) $(call pytest,integration) $(call spread,3) -m "server and not ecosystem and not long" --ignore=tests/fuzz $(NO_SERVER_IN)
 
 test-integration-long: build server-tools  ## several servers that are stopped and started, and other kinds of them
 	$(call begin,jars)
 	$(PY) -m tests.servers resolve
 	$(call begin,integration-long)
-	$(PY) $(call pytest,integration-long) -m "server and not ecosystem and long" --ignore=tests/fuzz
+	$(PY) -m tests.servers run --timeout 60s -- $(PY) $(call pytest,integration-long) -n 3 --dist loadgroup --no-loadscope-reorder -m "server and not ecosystem and long" --ignore=tests/fuzz $(NO_SERVER_IN)
 
 fuzz: build server-tools  ## three minutes of differential fuzzing of the data tools; FUZZ_SECONDS=n per test
 	$(PY) -m tests.servers resolve
@@ -119,11 +136,12 @@ test-distributed: build .venv-distributed/ready server-tools  ## scans on a Dask
 	$(PY) -m tests.servers resolve
 	nice .venv-distributed/bin/python $(call pytest,distributed) tests/distributed
 
-test-versions: $(addprefix unit-,$(OTHER_VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))  ## unit tests on all other Pythons; builds those that are not installed
+test-versions: OF_VERSION := not server
+test-versions: $(addprefix unit-,$(OTHER_VERSIONS)) $(addprefix try-,$(NEWEST_VERSIONS))  ## all unit tests on all other Pythons; builds those that are not installed
 
 $(addprefix try-,$(NEWEST_VERSIONS)): try-%:
 	@.ci/pythons $* >/dev/null; case $$? in \
-	0) $(MAKE) --no-print-directory RESULTS=$(RESULTS) unit-$* ;; \
+	0) $(MAKE) --no-print-directory RESULTS=$(RESULTS) OF_VERSION="$(OF_VERSION)" unit-$* ;; \
 	3) echo "NOT RUN: unit tests on Python $*" >&2 ;; \
 	*) exit 1 ;; \
 	esac
@@ -131,7 +149,16 @@ $(addprefix try-,$(NEWEST_VERSIONS)): try-%:
 $(addprefix unit-,$(VERSIONS)): unit-%: .venv-%/ready
 	$(call begin,unit-$*)
 	.venv-$*/bin/python setup.py --quiet build_ext --inplace
-	.venv-$*/bin/python $(call pytest,unit-$*) $(call spread,4) -m "not server" tests/unit
+	.venv-$*/bin/python $(call pytest,unit-$*) $(call spread,4) -m "$(OF_VERSION)" tests/unit
+
+coverage: build prometheus-tools  ## lines and branches of the Python code that tests without servers run, lines of the C++ core
+	rm -rf build/coverage
+	$(PY) -m coverage run --rcfile=tests/coverage.ini -m pytest $(call spread,4) -m "not server and not ecosystem" \
+		$(NO_SERVER) --ignore=tests/compat/test_imports.py
+	$(PY) -m coverage combine --rcfile=tests/coverage.ini --quiet
+	$(PY) -m coverage report --rcfile=tests/coverage.ini
+	FASTCQL_COVERAGE=1 $(PY) -m pytest -n 2 --dist loadgroup -m "not long" tests/native
+	FASTCQL_COVERAGE=1 $(PY) -m tests.native.covered
 
 wheels: .venv-wheels/ready  ## wheels for all Pythons and kinds of Linux, checked, in dist/; ONLY="cp314t cp311-*": those only
 	.venv-wheels/bin/python -m tools.wheels $(if $(ONLY),,--twice) $(ONLY)
@@ -147,6 +174,10 @@ sanitize: .venv/ready  ## unit and property tests under AddressSanitizer and UBS
 
 bench: build  ## the benchmarks of benchmarks/README.rst
 	$(PY) -m benchmarks
+
+compare: build server-tools  ## all drivers beside each other: figures, tables and pictures of docs/performance.rst
+	$(PY) -m tests.servers resolve
+	$(PY) -m benchmarks compare
 
 drill: build server-tools  ## real nodes are killed, stopped, cut off and restarted under load; beside scylla-driver
 	$(PY) -m benchmarks.drill
@@ -185,6 +216,10 @@ server-tools:
 	$(call begin,server-tools)
 	@.ci/tools server
 
+prometheus-tools:
+	$(call begin,prometheus-tools)
+	@.ci/tools prometheus || echo "Without Prometheus its tests are skipped."
+
 .venv/ready: pyproject.toml | build-tools
 	$(call make-venv,$(PYTHON),.venv,dev)
 
@@ -203,6 +238,7 @@ define make-venv
 $(call begin,$(2))
 $(1) -m venv $(2)
 $(2)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-$(2)/bin/python -m pip install --quiet --prefer-binary --group $(3)
+$(2)/bin/python -m pip install --quiet --prefer-binary --no-compile --group $(3)
+@$(2)/bin/python -m compileall -qq -j 0 $(2)/lib || true  # some are not for this Python
 @touch $(2)/ready
 endef

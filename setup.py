@@ -90,7 +90,7 @@ if DEBUG:
 else:
     compile_args += ["-O3", "-g0"]
 if SANITIZE:
-    flags = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"]
+    flags = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g1"]  # lines, for reports
     compile_args += flags
     link_args += flags
 if COVERAGE:

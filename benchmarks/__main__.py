@@ -1,4 +1,8 @@
-"""Every benchmark, one after another: ``python -m benchmarks [name …] [--pyperf]``. Fails when a target is missed."""
+"""Every benchmark, one after another: ``python -m benchmarks [name …] [--pyperf]``. Fails when a target is missed.
+
+``python -m benchmarks compare`` makes the figures of docs/performance.rst (``benchmarks/compare``);
+``python -m benchmarks public --scripts DIR`` runs the scripts of others (``bench_public.py``).
+"""
 
 from __future__ import annotations
 
@@ -25,4 +29,7 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    for name, module in (("compare", "benchmarks.compare.__main__"), ("public", "benchmarks.bench_public")):
+        if sys.argv[1:2] == [name]:
+            raise SystemExit(importlib.import_module(module).main(sys.argv[2:]))
     raise SystemExit(main([argument for argument in sys.argv[1:] if argument != PYPERF]))

@@ -32,8 +32,10 @@ CLIENTS = {
     "bind": (PORT,),
     "mapper": (PORT,),
     "tables": (PORT,),
+    "telemetry": (PORT,),
     "class_rows": (DATA,),
     "native": ("pages", DATA),
+    "public": (),
 }
 VALGRIND = ("valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no")
 TOTALS = re.compile(r"^totals: (\d+)$", re.MULTILINE)

@@ -103,9 +103,10 @@ def alternate(drivers: Mapping[str, Driver | Program], processes: int = PROCESSE
 
 def stage() -> Path:
     STAGE.mkdir(parents=True, exist_ok=True)
-    link = STAGE / "benchmarks"
-    if not link.is_symlink():
-        link.symlink_to(ROOT / "benchmarks", target_is_directory=True)
+    link, target = STAGE / "benchmarks", ROOT / "benchmarks"
+    if not link.is_symlink() or link.readlink() != target:  # build/ may be a copy of another checkout's
+        link.unlink(missing_ok=True)
+        link.symlink_to(target, target_is_directory=True)
     return STAGE
 
 

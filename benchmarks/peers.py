@@ -52,11 +52,16 @@ TOOLS = ("pyperf", "pympler")
 SCYLLA = Peer("scylla-driver", "3.29.12", ROOT / ".venv-scylla", ("lz4",))
 SCYLLA_NUMPY = SCYLLA._replace(folder=ROOT / ".venv-scylla-numpy", tools=("lz4", "numpy"))
 SCYLLA_ARROW = SCYLLA._replace(folder=ROOT / ".venv-scylla-arrow", tools=("lz4", "pyarrow"))
+SCYLLA_PANDAS = SCYLLA._replace(folder=ROOT / ".venv-scylla-pandas", tools=("lz4", "pandas"))
 CASSANDRA = Peer("cassandra-driver", "3.30.1", ROOT / ".venv-cassandra")
 CASSANDRA_GEVENT = CASSANDRA._replace(folder=ROOT / ".venv-cassandra-gevent", tools=("gevent",))
+CASSANDRA_PANDAS = CASSANDRA._replace(folder=ROOT / ".venv-cassandra-pandas", tools=("pandas",))
 ACSYLLA = Peer("acsylla", "1.2.0", ROOT / ".venv-acsylla", ("uvloop",))
+ACSYLLA_PANDAS = ACSYLLA._replace(folder=ROOT / ".venv-acsylla-pandas", tools=("pandas",))
 SCYLLAPY = Peer("scyllapy", "1.3.3", ROOT / ".venv-scyllapy", ("uvloop",))
+SCYLLAPY_PANDAS = SCYLLAPY._replace(folder=ROOT / ".venv-scyllapy-pandas", tools=("pandas",))
 SCYLLA_RS = Peer("scylladb-rs-driver", "0.2.0", ROOT / ".venv-scylla-rs", ("uvloop",))
+SCYLLA_RS_PANDAS = SCYLLA_RS._replace(folder=ROOT / ".venv-scylla-rs-pandas", tools=("pandas",))
 CQLSH = Peer("cqlsh", "6.2.2", ROOT / ".venv-cqlsh")  # with cassandra-driver
 PEERS = {peer.name: peer for peer in (SCYLLA, CASSANDRA, ACSYLLA, SCYLLAPY, SCYLLA_RS)}
 

@@ -1,4 +1,4 @@
-"""Command line tool for copying tables to files and back: ``python -m cassandra.bulk``. See the guide's page on it.
+"""Command line tool for copying tables to files and back: ``python -m cassandra.bulk``. See :doc:`/bulk`.
 
 :func:`main` takes the arguments as a list and returns the exit code.
 """

@@ -37,6 +37,7 @@ from cassandra._routing.schema import ColumnMetadata, KeyspaceMetadata, TableMet
 from cassandra._routing.tablets import Tablet, choose_tablet_version_block, random_tablet_version_block
 from cassandra._session.control.schema_changes import SchemaAgreementScope
 from cassandra._session.statements.batch import BatchStatement
+from cassandra._session.caching import CachedStatement, CacheStatistics
 from cassandra._session.cluster import Cluster
 from cassandra._session.config import ControlConnectionQueryFallback, ShardAwareOptions
 from cassandra._session.control.control import ControlConnection
@@ -56,8 +57,9 @@ log = logging.getLogger("cassandra.cluster")
 
 __all__ = [
     "log",
-    "AuthenticationFailed", "BatchStatement", "BoundStatement", "ClientRoutesChangeType", "ClientRoutesConfig",
-    "ClientRoutesEndPointFactory", "Cluster", "ConnectionBusy", "ConnectionException", "ConnectionShutdown",
+    "AuthenticationFailed", "BatchStatement", "BoundStatement", "CacheStatistics", "CachedStatement",
+    "ClientRoutesChangeType", "ClientRoutesConfig", "ClientRoutesEndPointFactory", "Cluster", "ConnectionBusy",
+    "ConnectionException", "ConnectionShutdown",
     "ConsistencyLevel", "ControlConnection", "ControlConnectionQueryFallback", "DCAwareRoundRobinPolicy",
     "DefaultEndPoint", "DefaultEndPointFactory", "DefaultLoadBalancingPolicy", "DependencyException", "DriverException",
     "EXEC_PROFILE_DEFAULT", "EndPoint", "ErrorMessage", "ExecutionProfile", "ExponentialReconnectionPolicy",

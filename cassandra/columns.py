@@ -1,4 +1,4 @@
-"""Results as columns, as returned by :meth:`ResultSet.arrow`. See the guide's page on columns and data frames."""
+"""Results as columns, as returned by :meth:`ResultSet.arrow`. See :doc:`/columns`."""
 
 from cassandra._core.columns import RecordBatch
 from cassandra._session.request.columns import ArrowBatches, ArrowStream, SchemaChanged

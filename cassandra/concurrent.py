@@ -3,10 +3,12 @@
 import logging
 
 from cassandra._base.aliases import add_names
-from cassandra._session.request.concurrent import ExecutionResult, execute_concurrent, execute_concurrent_with_args
-from cassandra._session.request.concurrent_async import (
+from cassandra._session.request.concurrent import (
     ConcurrentResults,
+    ExecutionResult,
+    execute_concurrent,
     execute_concurrent_async,
+    execute_concurrent_with_args,
     execute_concurrent_with_args_async,
 )
 from cassandra._session.request.result import ResultSet

@@ -21,7 +21,7 @@ from cassandra._net.endpoint import (
     UnixSocketEndPoint,
 )
 from cassandra._net.features import ProtocolFeatures
-from cassandra._net.handshake import DRIVER_NAME, DRIVER_VERSION, VersionRefused
+from cassandra._net.handshake import DRIVER_NAME, DRIVER_VERSION, NodeDraining, UnexpectedHost, VersionRefused
 from cassandra._net.options import DEFAULT_CQL_VERSION
 from cassandra._net.features import DefaultShardAwarePortGenerator, ShardAwarePortGenerator, ShardingInfo
 from cassandra._wire.handlers import ProtocolHandler
@@ -50,12 +50,12 @@ __all__ = [
     "ClientRoutesEndPointFactory", "Connection", "ConnectionBusy", "ConnectionException",
     "ConnectionShutdown", "ConsistencyLevel", "CrcException", "CrcMismatchException", "CredentialsMessage",
     "DefaultEndPoint", "DefaultEndPointFactory", "DefaultShardAwarePortGenerator", "EndPoint", "EndPointFactory",
-    "ErrorMessage", "InvalidRequestException", "OperationTimedOut", "OptionsMessage", "ProtocolError",
+    "ErrorMessage", "InvalidRequestException", "NodeDraining", "OperationTimedOut", "OptionsMessage", "ProtocolError",
     "ProtocolException", "ProtocolFeatures", "ProtocolHandler", "ProtocolVersion", "ProtocolVersionUnsupported",
     "QueryMessage", "ReadyMessage", "RegisterMessage", "ResponseTooLarge", "ResultMessage", "ReviseRequestMessage",
     "ShardAwarePortGenerator", "ShardingInfo", "SniEndPoint", "SniEndPointFactory", "StartupMessage",
-    "SupportedMessage", "UnixSocketEndPoint", "VersionRefused", "locally_supported_compressions", "lz4_compress",
-    "lz4_decompress",
+    "SupportedMessage", "UnexpectedHost", "UnixSocketEndPoint", "VersionRefused", "locally_supported_compressions",
+    "lz4_compress", "lz4_decompress",
 ]
 
 add_names(__name__, {

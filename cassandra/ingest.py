@@ -1,4 +1,4 @@
-"""Bulk writes: tasks, reports and errors of :meth:`Session.ingest`. See the guide's page on bulk loading."""
+"""Bulk writes: tasks, reports and errors of :meth:`Session.ingest`. See :doc:`/ingest`."""
 
 from cassandra._ingest.report import IngestError, IngestReport, IngestTask, report_of
 

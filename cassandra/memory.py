@@ -1,4 +1,4 @@
-"""Memory pools: bounded, aligned memory for frames and for applications' own blocks. See the guide's page on memory."""
+"""Memory pools: bounded, aligned memory for frames and for applications' own blocks. See :doc:`/memory`."""
 
 from cassandra._base.memory import MemoryPoolStats, MemorySegment
 from cassandra._core.memory import MemoryPool, WritableBuffer

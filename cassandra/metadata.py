@@ -22,7 +22,7 @@ from cassandra._routing.replication import (
     REPLICATION_STRATEGY_CLASS_PREFIX, EverywhereStrategy, LocalStrategy, NetworkTopologyStrategy, ReplicationFactor,
     ReplicationStrategyTypeType, SimpleStrategy, _ReplicationStrategy,
 )
-from cassandra._routing.token_ranges import TokenRange
+from cassandra._routing.tokens import TokenRange
 from cassandra._routing.schema import (
     Aggregate, ColumnMetadata, Function, IndexMetadata, KeyspaceMetadata, MaterializedViewMetadata,
     RegisteredTableExtension, TableExtensionInterface, TableMetadata, TableMetadataV3, TriggerMetadata, UserType,

@@ -1,5 +1,5 @@
-"""Counters of a cluster with ``metrics_enabled=True`` (:class:`Metrics`), and observers of each request
-(:class:`RequestTracker`)."""
+"""Metrics of a cluster with ``metrics_enabled=True`` (:class:`Metrics`), also for Prometheus, and observers of each
+request (:class:`RequestTracker`)."""
 
 import logging
 
@@ -14,15 +14,23 @@ from cassandra._session.metrics import (
     getStats,
     init,
 )
-from cassandra._session.request.observers import RequestTracker, TrackedAttempt
+from cassandra._session.prometheus import PrometheusCollector, prometheus_text
+from cassandra._session.request.observers import BulkRequest, RequestTracker, TrackedAttempt
+from cassandra._session.snapshots import HostMetrics, LatencyHistogram, MetricsSnapshot, RequestMetrics
 
 log = logging.getLogger("cassandra.metrics")
 
 __all__ = [
     "log",
+    "BulkRequest",
+    "HostMetrics",
     "IntStat",
+    "LatencyHistogram",
     "Metrics",
+    "MetricsSnapshot",
     "PmfStat",
+    "PrometheusCollector",
+    "RequestMetrics",
     "RequestTracker",
     "Stat",
     "StatsCollection",
@@ -30,6 +38,7 @@ __all__ = [
     "collection",
     "getStats",
     "init",
+    "prometheus_text",
 ]
 
 add_names(__name__, {

@@ -35,15 +35,17 @@ from cassandra._wire.messages.requests import (
 from cassandra._wire.messages.responses import FastResultMessage, ReadyMessage, ResultMessage, SupportedMessage
 from cassandra._wire.page_handlers import LazyProtocolHandler, NumpyProtocolHandler
 
-#: Flags of frames: a compressed body; a trace; a custom payload.
+#: Flags of frames, for compressed bodies, traces and custom payloads.
 COMPRESSED_FLAG, TRACING_FLAG, CUSTOM_PAYLOAD_FLAG = Flag.COMPRESSED, Flag.TRACING, Flag.CUSTOM_PAYLOAD
-#: Flags of frames: warnings; a beta version, and the mask of all others.
+#: Flags of frames, for warnings and beta versions of the protocol, and the mask of all but the last one.
 WARNING_FLAG, USE_BETA_FLAG, USE_BETA_MASK = Flag.WARNING, Flag.USE_BETA, ~Flag.USE_BETA
-#: Bit of the version byte in responses, and its mask; True if NumPy can be imported.
-HEADER_DIRECTION_TO_CLIENT, HEADER_DIRECTION_MASK, HAVE_NUMPY = 0x80, 0x80, have_numpy()
-#: Kinds of results: none; rows; another keyspace in use.
+#: Bit of the version byte in responses, and its mask.
+HEADER_DIRECTION_TO_CLIENT, HEADER_DIRECTION_MASK = 0x80, 0x80
+#: True if NumPy can be imported.
+HAVE_NUMPY = have_numpy()
+#: Kinds of results, for no result, rows, and another keyspace in use.
 RESULT_KIND_VOID, RESULT_KIND_ROWS, RESULT_KIND_SET_KEYSPACE = ResultKind.VOID, ResultKind.ROWS, ResultKind.SET_KEYSPACE
-#: Kinds of results: a prepared statement; a schema change.
+#: Kinds of results, for a prepared statement and a schema change.
 RESULT_KIND_PREPARED, RESULT_KIND_SCHEMA_CHANGE = ResultKind.PREPARED, ResultKind.SCHEMA_CHANGE
 
 log = logging.getLogger("cassandra.protocol")

@@ -1,11 +1,11 @@
-"""Scans: tasks, results and errors of :meth:`Session.scan`. See the guide's page on scanning tables."""
+"""Scans: tasks, results and errors of :meth:`Session.scan`. See :doc:`/scanning`."""
 
 from cassandra._scan.checkpoint import Checkpoint, CheckpointError, ScanProgress
 from cassandra._scan.expressions import Column, Expression, col
 from cassandra._scan.fold import checkpoint_of
 from cassandra._scan.ordered import OrderedBatches, OrderedRows, OrderedScan
 from cassandra._scan.plan import Explanation
-from cassandra._scan.reader import ScanError
+from cassandra._scan.reading import ScanError
 from cassandra._scan.reducers import (
     Collect,
     Count,

@@ -146,16 +146,23 @@ def members(kind: type) -> tuple[Member, ...]:
         for name in dict.fromkeys([*vars(base), *getattr(base, "__annotations__", ()), *notes]):
             if isinstance(vars(base).get(name), OfResult):
                 continue  # raises AttributeError: a hint at the attribute of the result
-            if name.startswith("_") or is_alias(base, name) or (name == "args" and issubclass(kind, BaseException)):
+            if is_alias(base, name) or (name == "args" and issubclass(kind, BaseException)):
+                continue
+            if name.startswith("_") and not _is_setting(name, notes):
                 continue
             value = vars(base).get(name)
             note = notes.get(name)
             if name not in found:
-                found[name] = Member(name, _kind(value), base, value, note, _doc(kind, base, name, value, note))
+                found[name] = Member(name, _kind(value, base), base, value, note, _doc(kind, base, name, value, note))
             elif note is not None and not found[name].doc:
                 known = found[name]
                 found[name] = known._replace(note=known.note or note, doc=note.doc)
     return tuple(each if each.doc else each._replace(doc=documented.get(each.name, "")) for each in found.values())
+
+
+def _is_setting(name: str, notes: dict[str, Note]) -> bool:
+    """True for ``__table_name__`` and the like, which programs set in classes."""
+    return name.startswith("__") and name.endswith("__") and name in notes and bool(notes[name].doc)
 
 
 def inherited_notes(kind: type) -> dict[str, str]:
@@ -182,11 +189,11 @@ def inherited(kind: type) -> dict[str, str]:
     return found
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Any, owner: type) -> str:
     if type(value) is property:
         return "property"
     if inspect.isclass(value):
-        return "class"
+        return "class" if value.__qualname__ == f"{owner.__qualname__}.{value.__name__}" else "attribute"
     plain = getattr(value, "__func__", value)
     if inspect.isroutine(plain) and hasattr(plain, "__name__") and not inspect.isdatadescriptor(plain):
         return "method"
@@ -194,14 +201,15 @@ def _kind(value: Any) -> str:
 
 
 def _doc(kind: type, base: type, name: str, value: Any, note: Note | None) -> str:
-    if _kind(value) in ("method", "property", "class"):
+    member = _kind(value, base)
+    if member in ("method", "property", "class"):
         found = inspect.getdoc(value)
-        if not found and _kind(value) == "method":
+        if not found and member == "method":
             found = inspect.getdoc(getattr(kind, name, None))
         return found or (note.doc if note else "")
     if note is not None and note.doc:
         return note.doc
-    own = getattr(value, "__doc__", None)
+    own = None if inspect.isclass(value) else getattr(value, "__doc__", None)  # not of a class of Python
     described = type(value).__doc__ != own and not isinstance(value, (int, str, float, tuple, dict, list, frozenset))
     return inspect.cleandoc(own) if isinstance(own, str) and described else ""
 
@@ -368,9 +376,11 @@ def _in_class(node: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, Note]
                 annotation = types.get(name)
                 if note.type is None and annotation is not None:
                     found[name] = note._replace(type=ast.unparse(annotation))
-        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) and (text := ast.get_docstring(part)):
-            found.setdefault(part.name, Note(None, None, text))  # of native methods
-    return iter([(name, note) for name, note in found.items() if not name.startswith("_")])
+        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            text = "" if part.name.startswith("_") else ast.get_docstring(part)
+            if text:
+                found.setdefault(part.name, Note(None, None, text))  # of native methods
+    return iter([(name, note) for name, note in found.items() if name.startswith("__") or not name.startswith("_")])
 
 
 def _read_assigned(body: list[Any], lines: list[str], owner: str | None, found: dict[str, Note]) -> None:

@@ -15,24 +15,79 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
 import public_names as public
+from docutils import nodes
 from public_names import Member
+from sphinx.addnodes import desc_signature, pending_xref
 from sphinx.application import Sphinx
 from sphinx.domains.python import ObjectEntry
 
+LONG = re.compile(r'(?:(?<=<span class="(?:pre|doc)">)|(?<=<em>)|(?<=<strong>))[^<]{13,}(?=</(?:span|em|strong)>)')
+OPTION = re.compile(r'<span class="pre">(?=-[^<]{1,24}</span>)')
+JOINT = re.compile(r"(?<=[^\W\d_][_.(=/:])(?=[^\W_])|(?<=\w[.(=/:])(?=_)|(?<=[a-z]{3})(?=[A-Z][a-z])")
+CHART = re.compile(r'<img [^>]*src="_images/([\w-]+-(?:light|dark)\.svg)"[^>]*>')
+NARROW = "_static/performance/narrow"  # the same pictures with one column of panels
+OF_PYTHON = ("bytes", "type", "datetime", "UUID")
+SOURCE = re.compile(r"``docs/(\w[\w-]*)\.rst``")
 MARK = re.compile(r"^\.\. reference:: (\S+)(.*)$", re.MULTILINE)
 WIDEST = 80  # of a value that is shown
+MOST_LISTED = 8  # members of a base
 OPTIONS = "cassandra.cluster.Cluster"
 SHORTENED = '(contact_points=["127.0.0.1"], port=9042, **options)'  # of some fifty parameters
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", _write_page)
+    app.connect("include-read", _link_pages)
     app.connect("env-updated", _add_second_names)
+    app.connect("doctree-read", _unlink_names_of_python)
+    app.connect("autodoc-process-signature", _plain_signature)
     app.connect("autodoc-process-bases", _show_public_bases)
+    app.connect("html-page-context", _let_names_wrap)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _let_names_wrap(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Mark where long names may break on a narrow screen, and options of commands, which should not break."""
+    if "body" in context:
+        body = LONG.sub(lambda match: JOINT.sub("<wbr>", match[0]), context["body"])
+        body = OPTION.sub('<span class="pre option">', body)
+        context["body"] = CHART.sub(_for_telephones, body)
+    for link in filter(None, (context.get("prev"), context.get("next"))):
+        link["title"] = LONG.sub(lambda match: JOINT.sub("<wbr>", match[0]), link["title"])
+
+
+def _for_telephones(chart: re.Match[str]) -> str:
+    if not (Path(__file__).parent / NARROW / chart[1]).exists():
+        return chart[0]
+    narrow = f'<source media="(max-width: 46em)" srcset="{NARROW}/{chart[1]}">'
+    return f"<picture>{narrow}{chart[0]}</picture>"
+
+
+def _link_pages(app: Sphinx, path: Path, document: str, source: list[str]) -> None:
+    """Make links of the files that a file of the repository names, which is shown as a page."""
+    source[0] = SOURCE.sub(r":doc:`\1`", source[0])
+
+
+def _unlink_names_of_python(app: Sphinx, doctree: Any) -> None:
+    """Make no links of names in signatures that an attribute of the driver has, too: Sphinx would find that."""
+    for signature in doctree.findall(desc_signature):
+        for link in list(signature.findall(pending_xref)):
+            if link.get("refdomain") == "py" and link.get("reftarget") in OF_PYTHON:
+                link.replace_self(nodes.Text(link["reftarget"]))
+
+
+def _plain_signature(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Show defaults that are no Python source, which Sphinx cannot parse, as an ellipsis."""
+    if signature is not None and re.search(r"=\s*(?:<|lambda)|\b_\w+:", signature):
+        signature = re.sub(r"=\s*(?:<[^>]*>|lambda:? ?:?[^,)]*)", "=...", signature)
+        signature = re.sub(r"~[\w.]*\.", "", re.sub(r", _\w+: [^,)]*", "", signature))  # private parameters
+    return signature, returns
 
 
 def _write_page(app: Sphinx, document: str, source: list[str]) -> None:
@@ -104,7 +159,7 @@ def _entry(module: str, name: str, value: Any, underline: str) -> Iterator[str]:
     elif inspect.isfunction(value) and inspect.getdoc(value):
         yield from [f".. autofunction:: {module}::{name}", ""]
     else:  # native, or assigned
-        doc = public.doc_of(value) or public.constant_note(module, name).doc
+        doc = public.constant_note(module, name).doc or public.doc_of(value)
         yield from _directive("py:function", name + _signature(value, None, name), doc)
 
 
@@ -118,7 +173,7 @@ def _constant(module: str, name: str, value: Any) -> Iterator[str]:
     else:
         note = public.constant_note(module, name)
         shown = _shown(value)
-        yield from _directive("py:data", name, note.doc, type=note.type, value=shown)
+        yield from _directive("py:data", name, note.doc, type=_type(note.type), value=shown)
 
 
 # ---- classes
@@ -127,7 +182,7 @@ def _constant(module: str, name: str, value: Any) -> Iterator[str]:
 def _class(module: str, name: str, kind: type) -> Iterator[str]:
     """Yield the lines of a class and of its members."""
     what = "exception" if issubclass(kind, BaseException) else "class"
-    bases = [":show-inheritance:"] if any(_is_shown(base) for base in kind.__bases__) else []
+    bases = [":show-inheritance:"] if any(map(_public_bases, kind.__bases__)) else []
     head: Iterable[str]
     if _is_native(kind) or kind.__name__ != name:
         doc, bases = public.doc_of(kind), []
@@ -150,7 +205,8 @@ def _class(module: str, name: str, kind: type) -> Iterator[str]:
     for each, path in public.inherited(kind).items():
         others.setdefault(path.rpartition(".")[0], []).append(f":py:obj:`{each} <{path}>`")
     for base, links in others.items():
-        yield from [f"   Also the members of :py:class:`~{base}`: {', '.join(links)}.", ""]
+        listed = f": {', '.join(links)}" if len(links) <= MOST_LISTED else ""
+        yield from [f"   Also the members of :py:class:`~{base}`{listed}.", ""]
     yield ""
 
 
@@ -199,17 +255,26 @@ def _type(text: str | None) -> str | None:
 
 
 def _shown(value: Any) -> str | None:
+    if inspect.isclass(value):
+        return value.__name__
     text = repr(getattr(value, "value", value) if type(value).__module__.startswith("cassandra") else value)
-    return text if len(text) <= WIDEST and " at 0x" not in text and "\n" not in text else None
+    return text if len(text) <= WIDEST and not re.search(r" at 0x|\n|<class ", text) else None
 
 
 def _is_shown(base: type) -> bool:
     return base is not object and (public.is_public_class(base) or base.__module__.split(".")[0] != "cassandra")
 
 
+def _public_bases(base: type) -> list[type]:
+    """Return *base*, or the public class that it is derived from, if there is one."""
+    return [each for each in base.__mro__ if _is_shown(each)][:1]
+
+
 def _show_public_bases(app: Sphinx, name: str, kind: Any, options: Any, bases: list[Any]) -> None:
-    """Leave out private bases: their members are shown with the class."""
-    bases[:] = [base for base in bases if not inspect.isclass(base) or _is_shown(base)]
+    """Show public bases in place of private ones, whose members are shown with the class."""
+    shown = [each for base in bases for each in (_public_bases(base) if inspect.isclass(base) else [base])]
+    homes = {base: public.home_of(base) for base in shown if getattr(base, "__name__", "").startswith("_")}
+    bases[:] = dict.fromkeys(f":py:class:`~{homes[base]}`" if homes.get(base) else base for base in shown)
 
 
 # ---- native code
@@ -236,11 +301,25 @@ def _signature(value: Any, owner: type | None, name: str) -> str:
     try:
         signature = inspect.signature(getattr(value, "__func__", value))
     except (TypeError, ValueError):
-        return "()"
-    parameters = list(signature.parameters.values())
-    if owner is not None and not isinstance(value, staticmethod):
+        return "(*values)" if isinstance(getattr(value, "__self__", None), Struct) else "()"
+    parameters = [each.replace(annotation=_Unquoted.of(each.annotation)) for each in signature.parameters.values()]
+    if owner is not None and not isinstance(value, (staticmethod, type)):
         parameters = parameters[1:]
-    return str(signature.replace(parameters=parameters))
+    if inspect.isclass(value):
+        return str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+    returns = _Unquoted.of(signature.return_annotation)
+    return str(signature.replace(parameters=parameters, return_annotation=returns))
+
+
+class _Unquoted(str):
+    """An annotation that is text, as it is in the source."""
+
+    @classmethod
+    def of(cls, annotation: Any) -> Any:
+        return cls(annotation) if isinstance(annotation, str) else annotation
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 # ---- the options of a cluster

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 
 from cassandra._base import logs, threads
+from tests import groups
 from tests.checked_locks import locks, violations
 from tests.patience import PATIENCE, be_patient
 from tests.servers import Options, ServerCluster, ServerNode
@@ -122,26 +123,67 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish() -> None:
-    """Objects that exist now stay until the end: leak checks, which collect garbage, need not scan them each time.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collecting tests makes a million objects and no garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
-    Hypothesis makes its generator before: since Python 3.14 it warns about one to which only frozen objects refer.
-    """
+
+def pytest_collection_finish() -> None:
+    """Hypothesis makes its generator before it is frozen: since Python 3.14 it warns about one to which only frozen
+    objects refer."""
     given(strategies.none())(lambda _: None)()
-    gc.collect()
-    gc.freeze()
+
+
+_begun: list[Path] = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Objects that exist when a file begins stay until the end: leak checks, which collect garbage several times a
+    test, need not scan modules that the files before have imported. After a failure some do not stay: the exception
+    refers to them until another test fails."""
+    if _begun[-1:] != [item.path]:
+        _begun.append(item.path)
+        if item.session.testsfailed:
+            gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that need servers, by fixture: ``-m 'not server'`` never forgets a test. Only one is not ``long``."""
+    """Mark tests that need servers, by fixture: ``-m 'not server'`` never forgets a test. Only one is not ``long``.
+
+    What takes longest comes first.
+    """
     for item in items:
         used = SERVERS.keys() & set(getattr(item, "fixturenames", ()))
         if used:
+            if _without_servers(item.path):
+                raise pytest.UsageError(f"{item.nodeid}: runs of tests with servers do not read this folder")
+            if not groups.has(item.nodeid, used):
+                raise pytest.UsageError(f"{item.nodeid}: tests/groups.py does not say that it needs {sorted(used)}")
             item.add_marker(pytest.mark.server)
         if used - {"cassandra_node"}:
             item.add_marker(pytest.mark.long)
         if "cassandra_three" in used:
             item.add_marker(pytest.mark.cluster)
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadgroup`` one worker runs a group of :mod:`tests.groups`."""
+    return groups.scheduler(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+def _without_servers(path: Path) -> bool:
+    folder = path.relative_to(Path(__file__).parent).parts[0]
+    return folder in ("unit", "property", "native", "docs", "threads", "typing")
 
 
 @dataclass(frozen=True)
@@ -224,9 +266,10 @@ def no_leaks(
         threads.end_idle()  # they would end by themselves a second later
         return Held.now().excess(before)
 
-    deadline = time.monotonic() + PATIENCE
+    deadline, pause = time.monotonic() + PATIENCE, 0.002
     while (found := excess()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
     assert not found, f"leaked: {found}\n{stacks()}"
 
 

@@ -44,6 +44,16 @@ def handlers_raise(*kinds: type[BaseException], on_ignored: Callable[[], object]
         logger.removeHandler(nowhere)
 
 
+def is_reporting(frame: FrameType | None) -> bool:
+    """True if *frame* is that of the report of an exception that Python ignored: Python ignores one raised there, too,
+    and does not report it."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == __name__ and frame.f_code.co_name == "report":
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Interrupt(BaseException):
     """Raised as by the handler of a signal."""
 

@@ -14,6 +14,7 @@ from tests import pages
 
 PAGES = pages.pages()
 COLUMNS = 76
+SIMPLE_TABLE = re.compile(r"^( *)(=+)(?: +=+)+\n(?:.+\n)+", re.M)
 LITERAL = re.compile(r"^(?! *\.\.).*::\n\n((?:    .*\n|\n)+)", re.M)
 
 
@@ -26,6 +27,17 @@ def test_lines_fit_into_the_column_of_a_page(path: Path) -> None:
         if len(line) > COLUMNS
     ]
     assert not wide, "\n".join(wide)
+
+
+@pytest.mark.parametrize("path", sorted(pages.DOCS.rglob("*.rst")), ids=lambda path: path.stem)
+def test_a_row_of_a_simple_table_has_one_line_in_its_first_cell(path: Path) -> None:
+    """A second line in the first column begins another row: such a table is a list-table."""
+    broken = []
+    for table in SIMPLE_TABLE.finditer(path.read_text()):
+        width = len(table[2])
+        cells = [line[len(table[1]) :][:width].strip() for line in table[0].splitlines()]
+        broken += [cell for cell in cells if cell.endswith(",")]
+    assert not broken, f"{path.name}: {broken}"
 
 
 @pytest.mark.parametrize("name", PAGES)

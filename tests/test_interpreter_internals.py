@@ -51,8 +51,8 @@ ALLOWED = {
         "transport_parts/asyncio.pxi",
         "asyncio._get_running_loop",
     ),  # get_running_loop() raises an exception without a loop
-    ("transport_parts/runtime.pxi", "_threading._active"),  # entries of threads that Python did not start
-    ("transport_parts/runtime.pxi", "_threading._DummyThread"),
+    ("transport_parts/reactor.pxi", "_threading._active"),  # entries of threads that Python did not start
+    ("transport_parts/reactor.pxi", "_threading._DummyThread"),
 }
 
 WORDS = ("Relies on:", "Versions:", "Otherwise:")

@@ -104,6 +104,7 @@ REVIEWED_CQL: dict[tuple[str, str], str] = {
     ("cassandra/_base/versions.py", "stmt"): "a statement of the driver",
     ("cassandra/_bulk/writer.py", "self._table.name"): "quoted by Table",
     ("cassandra/_bulk/differing.py", "table.name"): "quoted by Table",
+    ("cassandra/_bulk/waiting.py", "table.name"): "quoted by Table",
     ("cassandra/_mapper/columns.py", "value"): "text of an error, not CQL",
     ("cassandra/_mapper/writing.py", "kind"): "one of KINDS, which is checked before",
     (
@@ -121,10 +122,11 @@ REVIEWED_CQL: dict[tuple[str, str], str] = {
     ("cassandra/_routing/schema/ddl.py", "target"): "CQL of the server: a name, or keys(name)",
     ("cassandra/_routing/schema/ddl.py", "text"): "made of quoted parts above",
     ("cassandra/_routing/schema/ddl.py", "view.where_clause"): "CQL of the server",
-    ("cassandra/_routing/schema/queries.py", "cql"): "made above of names of system tables",
-    ("cassandra/_routing/schema/queries.py", "kind"): "function or aggregate",
-    ("cassandra/_routing/schema/queries.py", "part"): "a name of a system table, of the lists above",
-    ("cassandra/_routing/schema/queries.py", "where"): "made by the caller of quoted parts",
+    ("cassandra/_routing/schema/rows.py", "cql"): "made above of names of system tables",
+    ("cassandra/_routing/schema/rows.py", "kind"): "function or aggregate",
+    ("cassandra/_routing/schema/rows.py", "part"): "a name of a system table, of the lists above",
+    ("cassandra/_routing/schema/rows.py", "columns"): "names of columns of system tables, of the table above",
+    ("cassandra/_routing/schema/rows.py", "where"): "made by the caller of quoted parts",
     ("cassandra/_ingest/target.py", "name"): "quoted by the property that it is the text of",
     ("cassandra/_scan/select.py", "condition.per_partition"): "a number or marker of the program's own where=",
 }
@@ -313,6 +315,13 @@ REVIEWED_REGEXES: dict[tuple[str, str], str] = {
             r"fields + b'(?:\\r\\n|\\n|\\r(?!\\Z))'",
         )
     },
+    **{
+        ("cassandra/_ingest/values.py", source): "matched as a whole; digits follow each other only in a number of them"
+        for source in (
+            r"f'{_DATE}(?:[T ]{_TIME}(?: ?(?:{_ZONE}))?)?'",
+            r"f'{_DECIMAL.pattern}|[+-]?(nan|inf|infinity)'",
+        )
+    },
     (
         "cassandra/_routing/schema/ddl.py",
         r"""\bfrozen<|"(?:[^"]|"")*"|'(?:[^']|'')*'|.""",
@@ -321,6 +330,17 @@ REVIEWED_REGEXES: dict[tuple[str, str], str] = {
         "cassandra/_session/request/execution.py",
         r"(?:\s|--[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*USE\b",
     ): "the assertion decides between the end of a comment and a star within",
+    **{
+        ("cassandra/_session/telemetry.py", source): "a statement of the program; matched at its beginning only"
+        for source in (
+            r"f'(?P<verb>SELECT|DELETE)\\b.*?\\bFROM\\s+{_TARGET}'",
+            r"f'(?P<verb>USE)\\s+(?P<name>{_NAME})'",
+            r"f'(?:(?P<verb>INSERT)\\s+INTO|(?P<update>UPDATE)|(?P<truncate>TRUNCATE)(?:\\s+(?:TABLE|COLUMNFAMILY)\\b)?)"
+            r"\\s+{_TARGET}'",
+            r"f'(?P<verb>(?:CREATE|ALTER|DROP)(?:\\s+OR\\s+REPLACE)?\\s+(?P<kind>{_KINDS}))\\b"
+            r"(?:\\s+IF\\s+(?:NOT\\s+)?EXISTS\\b)?(?:\\s+{_TARGET})?'",
+        )
+    },
     (
         "cassandra/_session/request/result.py",
         r"^\s*BEGIN\s+[a-zA-Z]*\s*BATCH",
@@ -341,6 +361,8 @@ REVIEWED_REGEXES: dict[tuple[str, str], str] = {
       | (?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})
       | (?P<blob>0[xX][0-9a-fA-F]*)
       | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
+      | (?P<duration>[pP](?:\d+-\d+-\d+[tT]\d+:\d+:\d+|(?:\d+[ymwdYMWD])+(?:[tT](?:\d+[hmsHMS])+)?
+        |[tT](?:\d+[hmsHMS])+)(?!\w))
       | (?P<word>[a-zA-Z]\w*)
       | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){}\[\],.;:?])
         """,

@@ -143,10 +143,12 @@ WALL_CLOCK = {
     "cassandra/_core/codec_parts/bind.pxi": "timestamps of requests",
     "cassandra/_session/statements/timestamps.py": "timestamps of requests",
     "cassandra/_base/logs.py": "when something was logged",
-    "cassandra/_net/pool.py": "until when the shard-aware port is left alone, for users to read",
+    "cassandra/_session/metrics.py": "when a snapshot was made",
+    "cassandra/_net/pool_filling.py": "until when the shard-aware port is left alone, for users to read",
     "cassandra/_compat/timers.py": "ends of timers that programs make alone, which they compare with it",
     "cassandra/_mapper/statements.py": "timestamps of writes that count from now",
     "cassandra/_mapper/execution.py": "whether a timestamp is of this millisecond; waits for the rest of it",
+    "cassandra/_session/telemetry.py": "beginnings of spans",
     "cassandra/testing/_engine.py": "timestamps of writes",
 }
 READS_WALL_CLOCK = re.compile(

@@ -1,4 +1,4 @@
-"""``await session.execute_async(…)``: alone and by a hundred tasks. Arguments: the responder's port, ``asyncio`` or
+"""``await session.execute_async(…)``: alone and by a hundred tasks. Arguments: the server, ``asyncio`` or
 ``uvloop``, and how many operations make a sample."""
 
 from __future__ import annotations
@@ -6,16 +6,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from benchmarks.clients.harness import INSERT, POINT, SELECT, Client, run
+from benchmarks.clients.harness import INSERT, POINT, SELECT, Client, contact, run
 from benchmarks.clients.tasks import event_loop, works
 from cassandra.cluster import Cluster
 
 
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
-    port, kind, count = arguments
+    server, kind, count = arguments
     with event_loop(kind) as loop:
-        cluster = Cluster(["127.0.0.1"], port=int(port), compression=False, protocol_version=4)
+        host, port = contact(server)
+        cluster = Cluster([host], port=port, compression=False, protocol_version=4)
         session = loop.run_until_complete(cluster.connect_async())
         select = loop.run_until_complete(session.prepare_async(SELECT))
         insert = loop.run_until_complete(session.prepare_async(INSERT))

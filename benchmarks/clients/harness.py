@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 SAMPLE = 0.002  # seconds: the least duration of a sample, so that the clock's own cost disappears
 WHOLE_SAMPLE = 0.02  # the same where the whole process counts: the wall clock needs longer samples
+PAIRED_SAMPLE = 0.004  # of two works that alternate
+PAIRS = 150  # so often two samples of each
 BUDGET = 0.35  # seconds for all samples of a statement
 PYPERF = "--pyperf"
 INSTRUCTIONS = "--instructions"  # under Callgrind: they are counted, nothing is timed; see benchmarks/instructions.py
@@ -53,6 +55,12 @@ class Work(NamedTuple):
     setup: str = "pass"
     #: How many times one execution repeats the measured operation.
     per: int = 1
+    #: Seconds of single operations by the wall clock, of which ``<name> p50`` and the like are reported.
+    latencies: Callable[[], list[float]] | None = None
+    #: Names of works that this one is compared with, in short samples that alternate: ``<name> beyond <other>`` is the
+    #: median of the differences. It shows what is less than the noise between two works that are timed one after the
+    #: other.
+    beyond: tuple[str, ...] = ()
 
 
 class Client(NamedTuple):
@@ -85,7 +93,32 @@ def run(module: str, make: Make) -> None:
             times[name], best, median = timed(work)
             if work.whole_process:
                 times |= {f"{name} wall": best, f"{name} median wall": median}
+            if work.latencies is not None:
+                times |= {f"{name} {point}": value for point, value in percentiles(work.latencies()).items()}
+            times |= {f"{name} beyond {other}": beyond(work, client.works[other]) for other in work.beyond}
         print(json.dumps({**times, **client.facts}))
+
+
+def contact(argument: str) -> tuple[str, int]:
+    """Address and port of ``host:port``; a port alone is that of the responder."""
+    host, _, port = argument.rpartition(":")
+    return host or "127.0.0.1", int(port)
+
+
+def each(operation: Callable[[], object], count: int) -> list[float]:
+    """Seconds of *count* executions by the wall clock, one by one."""
+    found = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        operation()
+        found.append(time.perf_counter() - begun)
+    return found
+
+
+def percentiles(latencies: list[float]) -> dict[str, float]:
+    """The 50th, 95th and 99th percentile, each one of the *latencies*."""
+    ordered = sorted(latencies)
+    return {f"p{percent}": ordered[(len(ordered) - 1) * percent // 100] for percent in (50, 95, 99)}
 
 
 def _count(make: Make) -> None:
@@ -120,10 +153,21 @@ def timed(work: Work) -> tuple[float, float, float]:
     return cpu / work.per, min(took) / work.per, statistics.median(took) / work.per
 
 
+def beyond(work: Work, other: Work) -> float:
+    """Seconds of CPU per execution that *work* takes beyond *other*."""
+    timers = _Timer(work, PAIRED_SAMPLE), _Timer(other, PAIRED_SAMPLE)
+    number = 1 if work.per > 1 else min(_enough(timer) for timer in timers)
+    found = []
+    for _ in range(PAIRS):  # in the order a b b a: a drift of the machine counts for both
+        first, second, third, fourth = (timer(number)[0] for timer in (*timers, *reversed(timers)))
+        found.append((first + fourth - second - third) / 2)
+    return statistics.median(found) / number / work.per
+
+
 class _Timer:
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, least: float | None = None) -> None:
         clock = time.process_time if work.whole_process else time.thread_time
-        self.least = WHOLE_SAMPLE if work.whole_process else SAMPLE
+        self.least = least or (WHOLE_SAMPLE if work.whole_process else SAMPLE)
         self._started = self._ended = 0.0
         # the collector runs as it does in an application; timeit would switch it off
         names = {"gc": gc, **work.names}
@@ -143,7 +187,7 @@ class _Timer:
 
 def _samples(timer: _Timer, number: int) -> Iterator[tuple[float, float]]:
     timer(number)  # warm
-    until = time.perf_counter() + BUDGET * 10  # on a busy machine the wall clock runs ahead
+    until = time.perf_counter() + BUDGET * 4  # a busy machine, or a slow server: the wall clock runs ahead
     spent, taken = 0.0, 0
     while taken < 5 or (spent < BUDGET and time.perf_counter() < until):
         cpu, wall = timer(number)

@@ -1,6 +1,6 @@
 """Pages of 5,000 rows through ``Session.execute``, by the API that fastcql and scylla-driver share.
 
-Argument: the responder's port.
+Argument: the server.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from benchmarks.clients.harness import PAGES, Client, Work, run
+from benchmarks.clients.harness import PAGES, Client, Work, contact, run
 from cassandra.cluster import Cluster
 
 
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
     logging.disable(logging.WARNING)
-    cluster = Cluster(["127.0.0.1"], port=int(arguments[0]), compression=False, protocol_version=4)
+    host, port = contact(arguments[0])
+    cluster = Cluster([host], port=port, compression=False, protocol_version=4)
     try:
         session = cluster.connect()
         session.default_fetch_size = 10_000  # the tables have 5,000 rows: one page, and the server knows it is the last

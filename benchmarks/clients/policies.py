@@ -1,6 +1,6 @@
 """Query plans of built-in policies, as a program's own policy asks for them, and the CQL names of types.
 
-45 nodes of 3 data centres; statements without a key, with one, and with a target. Names of works are ``policy, setup,
+45 nodes of 3 datacenters; statements without a key, with one, and with a target. Names of works are ``policy, setup,
 query, part``. The setup is the order that hosts were told in, ``down`` where nine of them are, or ``wrapped`` by a
 program's policy; the part of the plan is ``first`` or ``all``.
 """

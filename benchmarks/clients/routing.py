@@ -1,4 +1,4 @@
-"""Where a request goes first, by TokenAware(RackAware) over 45 nodes of 3 data centres and 256 tokens each.
+"""Where a request goes first, by TokenAware(RackAware) over 45 nodes of 3 datacenters and 256 tokens each.
 
 Every request has a key of its own. fastcql: the token of the key, and the pick of the native plan, from Python, as
 requests of prepared statements have it; ``planned`` is its ``make_query_plan``, as users' policies call it.

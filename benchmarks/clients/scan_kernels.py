@@ -14,7 +14,7 @@ from benchmarks.clients.messages import Recordings
 from benchmarks.clients.native import MESSAGE, names
 from cassandra._core.columns import ColumnPlan, decode
 from cassandra._core.memory import MemoryPool
-from cassandra._routing.token_ranges import FULL_RING
+from cassandra._routing.tokens import FULL_RING
 from cassandra._scan.expressions import predicate_of
 from cassandra._scan.reducers import fold_batch
 from cassandra.scan import Count, GroupBy, MinMax, Sum, TopN, col

@@ -1,6 +1,7 @@
-"""Pages of 5,000 rows through scylladb-rs-driver, every row turned into a Python object: a dict.
+"""Pages of 5,000 rows through scylladb-rs-driver, every row turned into a Python object: a dict; or a
+DataFrame of them.
 
-Argument: the responder's port.
+Arguments: the server, and ``frames`` for DataFrames.
 """
 
 from __future__ import annotations
@@ -11,23 +12,31 @@ from typing import Any
 
 from scylla.session_builder import SessionBuilder
 
-from benchmarks.clients.harness import PAGES, Client, Work, run
+from benchmarks.clients.harness import PAGES, Client, Work, contact, run
 
 
-def connect(port: int) -> Any:
-    return SessionBuilder().contact_points([("127.0.0.1", port)]).connect().result()
+def connect(server: str) -> Any:
+    return SessionBuilder().contact_points([contact(server)]).connect().result()
 
 
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
-    session = connect(int(arguments[0]))
+    server, *how = arguments
+    session = connect(server)
     works = {}
     for name, text in PAGES.items():
         select = session.prepare(text).result().with_page_size(10_000)
         rows = list(session.execute(select).result().iter_current_page())
         assert len(rows) == 5000 and rows[0]["name"].startswith("user-"), rows[:1]
         names = {"execute": session.execute, "select": select}
-        works[name] = Work("list(execute(select).result().iter_current_page())", names, whole_process=True)
+        rows_of = "list(execute(select).result().iter_current_page())"
+        if how:
+            import pandas
+
+            names["DataFrame"] = pandas.DataFrame
+            works[f"{name} frame"] = Work(f"kept = DataFrame({rows_of})", names, whole_process=True)
+        else:
+            works[name] = Work(rows_of, names, whole_process=True)
     yield Client(works)
 
 

@@ -1,4 +1,4 @@
-"""Point reads and INSERTs through scyllapy: alone and by a hundred tasks. Arguments: the responder's port, ``asyncio``
+"""Point reads and INSERTs through scyllapy: alone and by a hundred tasks. Arguments: the server, ``asyncio``
 or ``uvloop``, and how many operations make a sample."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import scyllapy
 
-from benchmarks.clients.harness import INSERT, POINT, SELECT, Client, run
+from benchmarks.clients.harness import INSERT, POINT, SELECT, Client, contact, run
 from benchmarks.clients.tasks import event_loop, works
 
 KEY = [POINT[0]]
@@ -18,9 +18,9 @@ ROW = [POINT[0], scyllapy.extra_types.BigInt(POINT[1]), POINT[2], scyllapy.extra
 AT = datetime.datetime.fromtimestamp(POINT[4] / 1e3, datetime.timezone.utc)
 
 
-async def start(port: str) -> tuple[Any, Any, Any]:
+async def start(server: str) -> tuple[Any, Any, Any]:
     """The session and both statements; its methods want a running loop even to be called."""
-    session = scyllapy.Scylla([f"127.0.0.1:{port}"])
+    session = scyllapy.Scylla([":".join(map(str, contact(server)))])
     await session.startup()
     return session, await session.prepare(SELECT), await session.prepare(INSERT)
 
@@ -31,9 +31,9 @@ async def stop(session: Any) -> None:
 
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
-    port, kind, count = arguments
+    server, kind, count = arguments
     with event_loop(kind) as loop:
-        session, select, insert = loop.run_until_complete(start(port))
+        session, select, insert = loop.run_until_complete(start(server))
         row = [*ROW, AT]
 
         async def read() -> None:

@@ -59,7 +59,7 @@ Column column(Cql cql, const char* name) {
 void measure(const char* name, const std::shared_ptr<const Plan>& plan, Field& rows) {
     std::vector<std::string> problems;
     std::string problem;
-    const auto reading = Reading::make(plan, rows.schema, false, problems);
+    const auto reading = Reading::make(plan, rows.schema, false, {}, problems);
     const std::unique_ptr<Rows> source(reading ? Rows::make(reading, rows.array, 0, problem) : nullptr);
     if (!source) std::abort();
     double best = 1e9;

@@ -53,6 +53,12 @@ inline std::string_view table_of(std::string_view query) {
     return query.substr(at, query.find_first_of(" ;", at) - at);
 }
 
+// What follows the text in the key of a query for a further page: a zero byte and the paging state.
+inline std::string_view page_of(std::string_view key) {
+    const size_t at = key.find('\0');
+    return at == std::string_view::npos ? std::string_view() : key.substr(at);
+}
+
 class Recording {
 public:
     bool load(const char* path) {
@@ -79,7 +85,7 @@ public:
             answers_.emplace(std::move(key), std::move(answer));
         }
         for (const auto& [key, answer] : answers_) {
-            if (key[0] == 'Q') tables_.emplace(table_of(std::string_view(key).substr(1)), &answer);
+            if (key[0] == 'Q') tables_.emplace(alike_of(key), &answer);
         }
         return !answers_.empty();
     }
@@ -91,8 +97,8 @@ public:
         const auto found = answers_.find(key);
         if (found != answers_.end()) return found->second;
         if (key[0] == 'Q') {
-            const auto alike = tables_.find(table_of(std::string_view(key).substr(1)));
-            if (alike != tables_.end() && !alike->first.empty()) return *alike->second;
+            const auto alike = tables_.find(alike_of(key));
+            if (alike != tables_.end() && alike->first[0] != '\0') return *alike->second;
         }
         if (key[0] == 'X') {  // with metadata as good as without
             std::string other = key;
@@ -105,10 +111,24 @@ public:
     }
 
 private:
+    // Table and page of the key of a query.
+    static std::string alike_of(std::string_view key) {
+        return std::string(table_of(key.substr(1, key.find('\0') - 1))).append(1, '\0').append(page_of(key));
+    }
+
     std::unordered_map<std::string, Answer> answers_;
-    std::unordered_map<std::string_view, const Answer*> tables_;
+    std::unordered_map<std::string, const Answer*> tables_;
     size_t asked_ = 0;
 };
+
+// A zero byte and the paging state of a QUERY without values, of which consistency and flags begin at *p*; or nothing.
+inline std::string paging_of(const char* p, size_t size, uint8_t version) {
+    const size_t flags = version > kVersion ? 6 : 3;
+    if (size < flags || (p[flags - 1] & 0x09) != 0x08) return {};
+    const size_t at = flags + (p[flags - 1] & 0x04 ? 4 : 0);
+    if (size < at + 4 || size - at - 4 < big32(p + at)) return {};
+    return std::string(1, '\0').append(p + at + 4, big32(p + at));
+}
 
 // What a request is looked up by; *size* was checked against the header.
 inline std::string key_of(uint8_t opcode, const char* body, size_t size, uint8_t version = kVersion) {
@@ -122,7 +142,8 @@ inline std::string key_of(uint8_t opcode, const char* body, size_t size, uint8_t
         case 0x07:
         case 0x09: {
             if (size < 4 || size - 4 < big32(body)) return "?";
-            return std::string(1, opcode == 0x07 ? 'Q' : 'P').append(body + 4, big32(body));
+            const std::string key = std::string(1, opcode == 0x07 ? 'Q' : 'P').append(body + 4, big32(body));
+            return opcode == 0x07 ? key + paging_of(body + key.size() + 3, size - key.size() - 3, version) : key;
         }
         case 0x0A: {
             if (size < 2) return "?";

@@ -11,7 +11,8 @@
 // The recording is a sequence of (u32 size, key) (u8 opcode, u8 flags) (u32 size, body), little-endian. Keys: "O"
 // OPTIONS, "S" STARTUP, "R" REGISTER, "B" any BATCH, "Q<text>" QUERY, "P<text>" PREPARE, "X<0|1><id>" EXECUTE without
 // or with the flag to skip metadata. A query that was not recorded gets the answer of one that reads the same table, an
-// EXECUTE the answer with the other flag.
+// EXECUTE the answer with the other flag. A further page of a QUERY has a key of its own: text, zero byte, paging state.
+// An answer that is an EVENT goes to all clients that have registered for events, and the request gets a VOID.
 
 #include <arpa/inet.h>
 #include <cerrno>
@@ -31,6 +32,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include <unordered_map>
+#include <utility>
 
 #include "recording.h"
 #include "segments.h"
@@ -63,6 +65,13 @@ public:
     int fd() const { return fd_; }
     uint64_t number() const { return number_; }
     bool blocked() const { return sent_ < output_.size(); }
+    bool registered() const { return registered_; }
+    // The event that this client has asked for, once.
+    const Answer* take_event() { return std::exchange(event_, nullptr); }
+    bool send_event(const Answer& event) {  // protocol 4
+        append(output_, "\0\0\377\377", event);
+        return send();
+    }
 
     // False: the connection ended.
     bool receive(Recording& recording) {
@@ -112,7 +121,7 @@ public:
 
 private:
     static constexpr size_t kChunk = 64 << 10;
-    static constexpr uint8_t kStartup = 0x01, kExecute = 0x0A;
+    static constexpr uint8_t kStartup = 0x01, kExecute = 0x0A, kRegister = 0x0B, kEvent = 0x0C;
 
     void answer(const char* frame, size_t length, Recording& recording, std::string& out) {
         const auto version = static_cast<uint8_t>(frame[0]), opcode = static_cast<uint8_t>(frame[4]);
@@ -124,6 +133,12 @@ private:
         if (version <= kVersion && late_ && opcode == kExecute) {
             late_->waiting.push_back({nanos_now() + late_->delay, number_, {}});
             append(late_->waiting.back().bytes, frame, found);
+            return;
+        }
+        registered_ |= opcode == kRegister;
+        if (version <= kVersion && found.opcode == kEvent) {
+            event_ = &found;
+            append(out, frame, {0x08, 0, std::string("\0\0\0\1", 4)});
             return;
         }
         if (version <= kVersion) {
@@ -145,6 +160,8 @@ private:
     std::string answers_;  // to be put into segments
     std::string output_;
     size_t sent_ = 0;
+    bool registered_ = false;
+    const Answer* event_ = nullptr;
 };
 
 class Server {
@@ -219,7 +236,17 @@ private:
         bool alive = true;
         if (events & EPOLLOUT) alive = client.send();
         if (alive && events & (EPOLLIN | EPOLLHUP | EPOLLERR)) alive = client.receive(recording_);
+        const Answer* const event = client.take_event();
         settle(client, was_blocked, alive);
+        if (event) push(*event);
+    }
+
+    void push(const Answer& event) {
+        for (auto at = clients_.begin(); at != clients_.end();) {
+            Client& client = *(at++)->second;  // it may be removed
+            const bool was_blocked = client.blocked();
+            if (client.registered()) settle(client, was_blocked, client.send_event(event));
+        }
     }
 
     void settle(Client& client, bool was_blocked, bool alive) {

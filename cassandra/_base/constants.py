@@ -112,6 +112,7 @@ class WriteType:
     CAS: Final = 5  #: A conditional write.
     VIEW: Final = 6  #: An update of a materialized view.
     CDC: Final = 7  #: A write that is logged for change data capture.
+    TRANSACTION: Final = 8  #: A transaction of Accord.
 
     name_to_value: dict[str, int] = {
         "SIMPLE": 0,
@@ -122,6 +123,7 @@ class WriteType:
         "CAS": 5,
         "VIEW": 6,
         "CDC": 7,
+        "TRANSACTION": 8,
     }  #: All kinds, as a dict.
     value_to_name: dict[int, str] = {value: name for name, value in name_to_value.items()}  #: All kinds, as a dict.
 
@@ -165,6 +167,10 @@ class Opcode:
     AUTH_CHALLENGE: Final = 0x0E
     AUTH_RESPONSE: Final = 0x0F
     AUTH_SUCCESS: Final = 0x10
+
+
+#: Type of the event by which a node announces that it closes its connections (CEP-59), and its key in SUPPORTED.
+GRACEFUL_DISCONNECT: Final = "GRACEFUL_DISCONNECT"
 
 
 class Flag:

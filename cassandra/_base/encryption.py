@@ -20,8 +20,11 @@ class ColDesc(NamedTuple):
     """Names of a column: keyspace, table, column."""
 
     ks: str
+    """Keyspace."""
     table: str
+    """Table."""
     col: str
+    """Column."""
 
 
 #: One text for all failures: different texts would give a sender of forged values information about the key.

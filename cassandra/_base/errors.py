@@ -186,7 +186,7 @@ class ConnectionException(RequestError):
 
     def __init__(self, message: Any, endpoint: Any = None) -> None:
         super().__init__(message)
-        self.endpoint = endpoint  #: End point of the connection.
+        self.endpoint = endpoint  #: Endpoint of the connection.
 
     @property
     def host(self) -> Any:
@@ -259,7 +259,7 @@ class NoHostAvailable(RequestError):
     ``errors`` maps each host that was tried to its error; while connecting, the keys are the texts of contact points.
     """
 
-    errors: Mapping[Any, Any] | None = None  #: The error of each host that was tried, by host or end point.
+    errors: Mapping[Any, Any] | None = None  #: The error of each host that was tried, by host or endpoint.
 
     def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
         super().__init__(message, errors)

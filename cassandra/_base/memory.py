@@ -24,8 +24,11 @@ class MemoryPoolStats(NamedTuple):
     overflow_bytes: int
     """In frames that were received beyond ``max_bytes``, outside the pool."""
     commits: int
+    """Blocks that were written and committed."""
     reads: int
+    """Reads of blocks."""
     releases: int
+    """Blocks that were released."""
     failed: int
     """Requests for a block that failed because the pool was full."""
     slabs: int

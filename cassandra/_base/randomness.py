@@ -20,3 +20,8 @@ random = _generator.random
 randrange = _generator.randrange
 shuffle = _generator.shuffle
 uniform = _generator.uniform
+
+
+def backoff(failures: int, first: float, longest: float) -> float:
+    """Return the seconds until the next attempt: exponential, with jitter, so that clients do not return together."""
+    return min(longest, first * (1 << min(failures, 30))) * uniform(0.5, 1.0)

@@ -131,13 +131,14 @@ class _ClassCache:
     def __init__(self, make: Callable[..., Any]) -> None:
         update_wrapper(self, make)
         self._make = make
+        self.complete: Callable[[Any], Any] = lambda made: made  # changes a class before any thread can use it
         self._entries: dict[tuple[Any, ...], _CacheEntry] = {}
         self.size = 0  # bytes of all classes, approximately
 
     def __call__(self, *key: Any) -> Any:
         found = self._entries.get(key)
         if found is None:
-            made = self._make(*key)
+            made = self.complete(self._make(*key))
             new = _CacheEntry(made, _BYTES_OF_CLASS + sum(map(len, key[-1])) + _BYTES_OF_FIELD * len(key[-1]))
             found = self._entries.setdefault(key, new)
             if found is new:

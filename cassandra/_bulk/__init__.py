@@ -4,6 +4,7 @@
   options of COPY, ``console`` exit codes, Ctrl-C and output.
 * ``copying`` (``copy`` and ``count``), ``unloading``, ``loading`` and ``differing`` are the commands, over ``tables``
   and ``writer``; ``unloading`` also has the checkpoints and completed ranges of all commands.
-* ``files`` are the formats and safe creation of files; for CSV ``csv_scan`` (row boundaries), ``csv_files`` (lines),
-  ``texts_in`` and ``texts_out`` (values).
+* ``waiting`` tells why a command waits, and limits that.
+* ``files`` are the formats and safe creation of files, ``streams`` pipes and compression; for CSV ``csv_scan`` (row
+  boundaries), ``csv_files`` (lines), ``texts_in`` and ``texts_out`` (values), which ``json_lines`` uses, too.
 """

@@ -29,10 +29,19 @@ from .console import Interrupts, ProgressDisplay, UsageError, warn
 from .files import is_private
 from .options import read_options
 from .tables import Table
+from .waiting import Pace, Waits
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9042
 PLACES = ("~/.cassandra/cqlshrc", "~/.cqlshrc")
 PLAIN = "PlainTextAuthProvider"
+
+
+class TlsFiles(NamedTuple):
+    """Files of TLS that are arguments: authorities, the certificate of the client, and its key."""
+
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
 
 
 class CqlshFiles:
@@ -142,16 +151,21 @@ class CqlshFiles:
             # the text of the error may contain the arguments, which may be credentials
             raise UsageError(f"{module}.{wanted} of [auth_provider] cannot be made: {type(error).__name__}") from None
 
-    def ssl_context(self, host: str) -> ssl.SSLContext:
-        """Return the TLS context for the section ``ssl`` and the environment.
+    def ssl_context(self, host: str, files: TlsFiles | None = None) -> ssl.SSLContext:
+        """Return the TLS context for *files*, the section ``ssl`` and the environment.
 
         Certificates are verified unless ``validate`` is false. Host names are verified with the authorities of the
         system, and with those of ``certfile`` if ``check_hostname`` is true. A warning is shown if less is verified.
         """
         validates = self._truth("validate", "SSL_VALIDATE")
         checks = self._truth("check_hostname", "SSL_CHECK_HOSTNAME")
+        given = files or TlsFiles()
         authority = (
-            self._environment.get("SSL_CERTFILE") or self.get("certfiles", host) or self.get("ssl", "certfile") or None
+            given.ca
+            or self._environment.get("SSL_CERTFILE")
+            or self.get("certfiles", host)
+            or self.get("ssl", "certfile")
+            or None
         )
         options: dict[str, Any] = {}
         if validates is False:
@@ -170,12 +184,14 @@ class CqlshFiles:
                     "check_hostname of [ssl], or SSL_CHECK_HOSTNAME, is false without a certfile: a certificate of "
                     "any domain is accepted, and its owner can read passwords and data"
                 )
-        files = {"ca_certs": authority, "certfile": self.get("ssl", "usercert"), "keyfile": self.get("ssl", "userkey")}
-        options |= {name: str(Path(file).expanduser()) for name, file in files.items() if file}
+        own = (given.cert, given.key) if given.cert else (self.get("ssl", "usercert"), self.get("ssl", "userkey"))
+        used = {"ca_certs": authority, "certfile": own[0], "keyfile": own[1]}
+        options |= {name: str(Path(file).expanduser()) for name, file in used.items() if file}
+        where = "--ca, --cert or --key" if any(given) else "[ssl]"
         try:
             return build_context(options)
         except (OSError, ssl.SSLError, ValueError) as error:
-            raise UsageError(f"the certificates of [ssl] cannot be used: {error}") from None
+            raise UsageError(f"the certificates of {where} cannot be used: {error}") from None
 
     def _truth(self, option: str, variable: str) -> bool | None:
         """Return the value of the environment *variable* or of *option* in the section ``ssl``; None if neither is
@@ -231,6 +247,7 @@ class ConnectionSettings(NamedTuple):
     request_timeout: float | None
     protocol_version: int | None
     files: CqlshFiles
+    tls: TlsFiles = TlsFiles()
 
     def __repr__(self) -> str:
         return f"<Wanted: {', '.join(self.hosts)}, port {self.port}>"
@@ -244,7 +261,7 @@ class ConnectionSettings(NamedTuple):
             if not text.isdecimal():
                 raise UsageError(f"invalid port: {text!r}")
             names, port = [name], int(text)
-        context = None if self.ssl_context is None else self.files.ssl_context(names[0])
+        context = None if self.ssl_context is None else self.files.ssl_context(names[0], self.tls)
         return self._replace(hosts=names, port=port, ssl_context=context)
 
     def cluster(self) -> Any:
@@ -265,13 +282,22 @@ class ConnectionSettings(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("connection")
-    group.add_argument("--host", help="contact points, comma-separated (default: from cqlshrc, or 127.0.0.1)")
-    group.add_argument("--port", type=int, help="default: from cqlshrc, or 9042")
-    group.add_argument("--user", help="user name; the password is from cqlshrc, --password-file, or a prompt")
-    group.add_argument("--password-file", metavar="FILE", help="a file whose first line is the password")
-    group.add_argument("--ssl", action="store_true", default=None, help="use TLS, with the section ssl of cqlshrc")
-    group.add_argument("--cqlshrc", metavar="FILE", help='default: ~/.cassandra/cqlshrc; "none" disables it')
-    group.add_argument("--consistency", metavar="LEVEL", help="reads (default: LOCAL_ONE) and writes (LOCAL_QUORUM)")
+    add = group.add_argument
+    add("-H", "--host", metavar="HOSTS", help="contact points, comma-separated (default: from cqlshrc, or 127.0.0.1)")
+    add("-P", "--port", type=int, help="port (default: from cqlshrc, or 9042)")
+    add("-k", "--keyspace", metavar="NAME", help="keyspace of tables that are given without one")
+    add("-u", "--user", metavar="NAME", help="user; the password is from cqlshrc, --password-file, or a prompt")
+    add("--password-file", metavar="FILE", help="file whose first line is the password")
+    add("--ssl", action="store_true", default=None, help="use TLS, with the section ssl of cqlshrc")
+    add("--ca", metavar="FILE", help="use TLS, with these authorities (default: from cqlshrc, or the system's)")
+    add("--cert", metavar="FILE", help="use TLS, with this certificate of the client")
+    add("--key", metavar="FILE", help="key of --cert (default: in the file of --cert)")
+    add("--cqlshrc", metavar="FILE", help='settings of cqlsh (default: ~/.cassandra/cqlshrc); "none": no file')
+    add(
+        "--consistency",
+        metavar="LEVEL",
+        help="consistency level (default: LOCAL_ONE for reads, LOCAL_QUORUM for writes and diff)",
+    )
 
 
 def level_of(name: str | None, default: int) -> int:
@@ -306,15 +332,19 @@ def settings_of(arguments: argparse.Namespace, files: CqlshFiles, environment: M
         password = _password(Path(arguments.password_file), files)
     elif arguments.user is not None and password is None:
         password = _ask_password(user)
+    tls = TlsFiles(arguments.ca, arguments.cert, arguments.key)
+    if tls.key and not tls.cert:
+        raise UsageError("--key needs --cert")
     return ConnectionSettings(
         hosts,
         arguments.port if arguments.port is not None else files.port(),
         files.auth_provider(user, password),
-        files.ssl_context(hosts[0]) if (arguments.ssl or files.wants_ssl()) else None,
+        files.ssl_context(hosts[0], tls) if (arguments.ssl or any(tls) or files.wants_ssl()) else None,
         files.seconds("timeout"),
         files.seconds("request_timeout"),
         files.protocol_version(),
         files,
+        tls,
     )
 
 
@@ -370,8 +400,19 @@ class Context:
             session.default_timeout = wanted.request_timeout
         return session
 
+    def table(self, session: Any, name: str) -> Table:
+        """Return the table *name*, of the keyspace of --keyspace if it names none."""
+        keyspaces = columns_of(self.arguments.keyspace) or []
+        if len(keyspaces) > 1:
+            raise UsageError(f"expected one keyspace, got {self.arguments.keyspace!r}")
+        return Table(session, name, *keyspaces)
+
     def display(self, title: str) -> ProgressDisplay:
-        return self._stack.enter_context(ProgressDisplay(title, self.arguments.quiet))
+        """Return the display of the command; each command has one. Its waits and its pace are made with it."""
+        display = self._stack.enter_context(ProgressDisplay(title, self.arguments.quiet))
+        self.waits = Waits(display, self.arguments.give_up)
+        self.pace = Pace(display, getattr(self.arguments, "rate", None))
+        return display
 
     @property
     def reads(self) -> int:

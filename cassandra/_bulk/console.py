@@ -17,12 +17,14 @@ from types import FrameType, TracebackType
 from typing import Any, TextIO
 
 from cassandra._base.logs import printable
+from cassandra._session.progress import REPORT_INTERVAL, Terminal, time_text
 
 DONE = 0
 DIFFERENT = 1  # rows differ, or some could not be read or written
 USAGE = 2
 BROKEN = 3  # the command could not continue
 INTERRUPTED = 130
+CLOSED_PIPE = 141  # as of a program that SIGPIPE has ended
 
 MOST_SHOWN = 80  # characters of a text
 
@@ -35,9 +37,20 @@ class TooManyFailed(Exception):
     """More rows have failed than the options allow."""
 
 
+class ClosedPipe(Exception):
+    """The reader of the output is gone, such as ``head`` when it has its lines."""
+
+
 def shown(text: str) -> str:
     """Return a text of a file for a message: quoted, and cut if it is long."""
     return repr(text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\u2026")
+
+
+def case_hint(wanted: list[str], names: list[str]) -> str:
+    """Return a hint if some of *wanted* differ from *names* by case only."""
+    known = {name.lower(): name for name in names}
+    pairs = [f"{known[name.lower()]} differs from {name} by case only" for name in wanted if name.lower() in known]
+    return f": {'; '.join(pairs)}" if pairs else ""
 
 
 # ---- Ctrl-C and SIGTERM
@@ -98,76 +111,112 @@ class _DeferSignals:
 # ---- output of the program
 
 PRINT_INTERVAL = 5.0  # seconds between two lines
+LEAST_PART = 0.001  # of the work, after which the rest can be estimated
 
 
 class ProgressDisplay:
-    """Progress of one command: rows, and the completed part of the work. One thread."""
+    """Progress of one command: rows, rejected rows, and the completed part of the work. One thread.
+
+    ``moved_at`` is the time of the last progress, by ``monotonic``.
+    """
 
     def __init__(self, title: str, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._title = title
         self._stream = sys.stderr if stream is None else stream
         self._quiet = quiet
-        self._began = monotonic()
-        self._next = self._began + PRINT_INTERVAL
-        self._handlers = 0
+        self._began = self.moved_at = monotonic()
+        self._terminal = None if quiet or not self._stream.isatty() else Terminal(self._stream)
+        self._interval = PRINT_INTERVAL if self._terminal is None else REPORT_INTERVAL
+        self._next = self._began + self._interval
+        self._rows_before = 0
+        self._part_before: float | None = None
         self.rows = 0
+        self.rejected = 0
         self.done: float | None = None
-        self._bar: Any = None if quiet or not self._stream.isatty() else _bar(self._stream)
 
     def __enter__(self) -> ProgressDisplay:
-        if self._bar is not None:
-            self._task = self._bar.add_task(printable(self._title), total=None, rows=0, rate="")
-            self._bar.start()
+        self._draw()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._end_bar()
 
     def begin_at(self, rows: int) -> None:
         """Set the number of rows that were done before a resumed command began."""
-        self._handlers = self.rows = rows
+        self._rows_before = self.rows = rows
 
     def update(self, rows: int, done: float | None = None) -> None:
         """Set the current number of rows; *done*: the completed part, from 0 to 1."""
+        if rows != self.rows:
+            self.moved_at = monotonic()
         self.rows = rows
-        self.done = self.done if done is None else done
-        if self._bar is not None:
-            total = None if self.done is None else 1.0
-            self._bar.update(self._task, total=total, completed=self.done or 0, rows=rows, rate=self._rate())
-        elif not self._quiet and (now := monotonic()) >= self._next:
-            self._next = now + PRINT_INTERVAL
-            part = "" if self.done is None else f"{self.done:.1%}, "
-            self._write(f"{self._title}: {part}{rows:,} rows, {self._rate()}")
+        if done is not None:
+            self._part_before = done if self._part_before is None else self._part_before
+            self.done = done
+        if not self._quiet and (now := monotonic()) >= self._next:
+            self._next = now + self._interval
+            if self._terminal is None:
+                self._write(f"{self._title}: {self._numbers()}")
+            self._draw()
 
     def note(self, text: str) -> None:
         """Show a message."""
-        if self._bar is not None:
-            self._bar.console.print(printable(text), markup=False, highlight=False)
-        else:
-            self._write(text)
+        if self._terminal is not None:
+            self._terminal.erase()
+        self._write(text)
+        self._draw()
 
     def summary(self, verb: str, *more: str) -> None:
-        """Show the last line: total rows and rate."""
+        """Show the last line: total rows and rate. The bar ends."""
+        self._end_bar()
         seconds = monotonic() - self._began
         text = f"{self._title}: {self.rows:,} rows {verb} in {seconds:,.1f} s, {self._rate()}"
-        if self._handlers:
-            text += f"; {self._handlers:,} of them before"
-        self.note("; ".join([text, *more]))
+        if self._rows_before:
+            text += f"; {self._rows_before:,} of them before"
+        self._write("; ".join([text, *more]))
+
+    def _draw(self) -> None:
+        if self._terminal is not None:
+            self._terminal.show(self.done, printable(self._title), self._numbers())
+
+    def _end_bar(self) -> None:
+        self._draw()
+        if self._terminal is not None:
+            self._terminal.end()
+            self._terminal = None
+
+    def _numbers(self) -> str:
+        part = "" if self.done is None else f"{self.done:.1%}"
+        left = self._left() and f"{self._left()} left"
+        return ", ".join(filter(None, [part, self._count(), self._rate(), left]))
+
+    def _count(self) -> str:
+        return f"{self.rows:,} rows" + (f", {self.rejected:,} rejected" if self.rejected else "")
 
     def _rate(self) -> str:
         seconds = max(monotonic() - self._began, 1e-3)
-        return f"{(self.rows - self._handlers) / seconds:,.0f} rows/s"
+        return f"{(self.rows - self._rows_before) / seconds:,.0f} rows/s"
+
+    def _left(self) -> str:
+        """Return the estimated time to the end, "" if it is unknown."""
+        if self.done is None or self._part_before is None or self.done - self._part_before < LEAST_PART:
+            return ""
+        spent = monotonic() - self._began
+        left = round(spent * (1.0 - self.done) / (self.done - self._part_before))
+        return time_text(left)
 
     def _write(self, text: str) -> None:
         _print(text, self._stream)
 
 
 def tell(text: str) -> None:
-    """Print a result as a line of stdout. Raise OSError."""
-    print(printable(text), file=sys.stdout, flush=True)
+    """Print a result as a line of stdout. Raise OSError, and ClosedPipe if its reader is gone."""
+    try:
+        print(printable(text), file=sys.stdout, flush=True)
+    except BrokenPipeError:
+        raise ClosedPipe("stdout") from None
 
 
 def warn(text: str) -> None:
@@ -183,21 +232,3 @@ def fail(program: str, what: object) -> None:
 def _print(text: str, stream: TextIO) -> None:
     with contextlib.suppress(OSError):
         print(printable(text), file=stream, flush=True)
-
-
-def _bar(stream: TextIO) -> Any:
-    """Return a progress bar on *stream*, or None if rich is not installed."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-    except ImportError:
-        return None
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rows]:,} rows"),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        console=Console(file=stream),
-    )

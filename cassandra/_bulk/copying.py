@@ -12,7 +12,6 @@ from typing import Any
 from .connecting import Context, columns_of
 from .console import DIFFERENT, DONE, TooManyFailed, UsageError, tell
 from .files import need_pyarrow
-from .tables import Table
 from .unloading import Checkpoint, Coverage, part_of_ring, scan_of, with_times
 from .writer import SourceBatch, TableWriter, WriteOptions
 
@@ -22,7 +21,7 @@ def copy(context: Context) -> int:
     arguments = context.arguments
     session = context.session()
     other = session if arguments.to is None else context.session(arguments.to)
-    source, target = Table(session, arguments.table), Table(other, arguments.target)
+    source, target = context.table(session, arguments.table), context.table(other, arguments.target)
     if other is session and source.name == target.name:
         raise UsageError("both tables are the same")
     if target.counters and arguments.resume:
@@ -47,8 +46,13 @@ def copy(context: Context) -> int:
     shown = [0]
     failures: Counter[str] = Counter()  # by the range
 
+    def show(rows: int) -> None:
+        display.update(before + rows, coverage.part())
+        context.waits.look(other, target, context.writes, writer.failures)
+
     def failed(origin: Any, row: int, error: Exception) -> None:
         failures[origin] += 1
+        display.rejected += 1
         shown[0] += 1
         if shown[0] <= 10:
             display.note(f"row {row} of tokens {origin}: {error}")
@@ -65,7 +69,7 @@ def copy(context: Context) -> int:
             often=arguments.checkpoint_every,
         ),
         failures=failed,
-        shown=lambda rows: display.update(before + rows, coverage.part()),
+        shown=show,
     )
     complete: list[tuple[Any, int]] = []  # ranges, and their row counts
     kept = before  # rows of complete ranges, which are not copied again
@@ -93,8 +97,9 @@ def copy(context: Context) -> int:
     )
     try:
         if left:
-            with scan._reading() as reading:
-                writer.write(_batches(reading, names, complete, bool(target.counters)), note)
+            with context.waits.reading(scan._reading(), session, source, context.reads) as reading:
+                batches = _batches(reading, names, complete, bool(target.counters))
+                writer.write(context.pace.batches(batches), note)
             note()
     except BaseException as error:
         with context.held:
@@ -143,7 +148,7 @@ def _name(token_range: Any) -> str:
 def count(context: Context) -> int:
     arguments = context.arguments
     session = context.session()
-    table = Table(session, arguments.table)
+    table = context.table(session, arguments.table)
     what = {"command": "count", "table": table.identity, "where": arguments.where}
     checkpoint = Checkpoint(context.checkpoint(f"count-{table.file_name}.json"), what)
     if arguments.resume:
@@ -164,7 +169,7 @@ def count(context: Context) -> int:
                 token_range=left,
                 consistency_level=context.reads,
             )
-            with scan._reading() as reading:
+            with context.waits.reading(scan._reading(), session, table, context.reads) as reading:
                 for event in reading:
                     with context.held:
                         rows += _rows_to_add(event, open_ranges, coverage)

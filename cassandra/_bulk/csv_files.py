@@ -13,18 +13,19 @@ import codecs
 import csv
 import io
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from . import csv_scan
-from .csv_scan import MOST_BLOCK, MOST_CELL_LINES, Place, Record, Scanner, Source, lines_in, raw_text
+from .csv_scan import MOST_BLOCK, MOST_CELL_LINES, Place, Record, Scanner, Source, lines_in, raw_text, read_at
 from .options import Dialect, Style
+from .streams import InputFile, RowTexts
 from .tables import TEXTS, Kind
 from .texts_out import texts_of
 
 # ---- reading of rows
+
+OTHER_DELIMITERS = ",;\t|"  # the usual ones
 
 
 class Row(NamedTuple):
@@ -32,6 +33,18 @@ class Row(NamedTuple):
 
     line: int
     text: str
+
+
+class RowBatch(NamedTuple):
+    """Rows of a file: their numbers, a record batch of PyArrow, and the errors of rows that are not in it, by number.
+
+    ``absent``: for each row the columns that it does not have, which differs from null; None if it has all.
+    """
+
+    numbers: Sequence[int]
+    batch: Any
+    wrong: dict[int, str]
+    absent: Sequence[frozenset[str]] | None = None
 
 
 class _Block(NamedTuple):
@@ -59,14 +72,14 @@ class CsvFile:
 
     def __init__(
         self,
-        path: Path,
+        file: InputFile,
         names: Sequence[str] | None,
         dialect: Dialect,
         null: str,
         most_cell_lines: int = MOST_CELL_LINES,
     ) -> None:
         """*names*: the names of its columns. None: the header has them. Raise ValueError, OSError."""
-        self.path = path
+        self._file = file
         self._dialect = dialect
         self._null = null
         self._most_cell_lines = most_cell_lines
@@ -74,20 +87,22 @@ class CsvFile:
         #: The header as the file has it; "" if it has none.
         self.header = ""
         self._begin: tuple[int, Place] | None = None  # line and position after the header
+        self._piped: tuple[Source, bytes] | None = None  # of a pipe: after the header, and what was read of it
         if dialect.header:
             self._read_header()
         self.names = next(self._split_fields(self.header), []) if names is None else list(names)
         if not self.names:
-            raise ValueError(f"{path}: no header")
+            raise ValueError(f"{file.name}: no header")
         if len(set(self.names)) < len(self.names):
-            raise ValueError(f"{path}: duplicate column names: {', '.join(self.names)}")
-        self._marks: list[tuple[int, int, Place, int]] = []  # of blocks: first row, line, place, bytes
+            raise ValueError(f"{file.name}: duplicate column names: {', '.join(self.names)}")
+        self._texts = RowTexts(file)
         self._cached_rows: _CachedRows | None = None  # the block of the last row that was looked up
 
     # -- blocks
 
     def _read_header(self) -> None:
-        source = Source(self.path, self._dialect.encoding)
+        source = Source(self._file, self._dialect.encoding)
+        text = b""
         try:
             text = source.read(csv_scan.BLOCK)
             place = source.place
@@ -95,20 +110,24 @@ class CsvFile:
                 for record in self._scanner.records(text, source.is_at_end):
                     if not _is_empty(text[record.begin : record.end]):
                         self._take_header(text, record, place)
+                        text = text[record.end :]
                         return
                 if source.is_at_end:
                     return
                 text += source.read(len(text) or csv_scan.BLOCK)
         finally:
-            source.close()
+            if self._file.is_pipe:
+                self._piped = source, text
+            else:
+                source.close()
 
     def _take_header(self, text: bytes, record: Record, place: Place) -> None:
         if record.wrong:
-            raise ValueError(f"{self.path}: line {lines_in(text, 0, record.begin) + 1}: {record.wrong}")
+            raise ValueError(f"{self._file.name}: line {lines_in(text, 0, record.begin) + 1}: {record.wrong}")
         try:
             self.header = text[record.begin : record.end].decode("utf8")
         except UnicodeDecodeError:
-            raise ValueError(f"{self.path}: the header is not {self._dialect.encoding}") from None
+            raise ValueError(f"{self._file.name}: the header is not {self._dialect.encoding}") from None
         self._begin = lines_in(text, 0, record.end), place._replace(skipped=place.skipped + record.end)
 
     def _split_fields(self, text: str) -> Iterator[list[str]]:
@@ -122,12 +141,17 @@ class CsvFile:
 
     def _blocks(self) -> Iterator[_Block]:
         line, begin = (0, None) if self._begin is None else self._begin
-        source = Source(self.path, self._dialect.encoding, begin)
+        if self._piped is None:
+            source, text = Source(self._file, self._dialect.encoding, begin), b""
+        else:
+            source, text = self._piped
         try:
-            text, place, size = b"", source.place, csv_scan.BLOCK
-            while not source.is_at_end:
+            place, size = source.place, csv_scan.BLOCK
+            is_first = True
+            while is_first or not source.is_at_end:
+                is_first = False
                 before = len(text)
-                data = source.read(size)
+                data = b"" if source.is_at_end else source.read(size)
                 if before:
                     text += data
                 else:
@@ -135,7 +159,9 @@ class CsvFile:
                 end, lines, batch, records = self._whole_rows(text, source.is_at_end)
                 if not end:
                     if len(text) > MOST_BLOCK:
-                        raise ValueError(f"{self.path}: line {line + 1}: a row is longer than {MOST_BLOCK:,} bytes")
+                        raise ValueError(
+                            f"{self._file.name}: line {line + 1}: a row is longer than {MOST_BLOCK:,} bytes"
+                        )
                     size = min(size * 2, MOST_BLOCK // 4)
                     continue
                 yield _Block(line, place, text[:end], batch, records)
@@ -169,10 +195,10 @@ class CsvFile:
         """Yield from row *first* on: row numbers, a record batch with a string column for each name, and the errors of
         the rows of the block that are not in it."""
         row = 0
-        self._marks.clear()
+        self._texts.clear()
         for block in self._blocks():
             self._cached_rows = None
-            self._marks.append((row, block.line, block.place, len(block.text)))
+            self._texts.add(row, block.line, block.place, block.text)
             batch, wrong = (block.batch, {}) if block.batch is not None else self._parse_rows(row, block)
             count = batch.num_rows + len(wrong)
             numbers: Sequence[int] = range(row, row + count)
@@ -194,16 +220,21 @@ class CsvFile:
         return Row(line + lines_in(text, 0, record.begin) + 1, shown)
 
     def _read_again(self, number: int) -> _CachedRows:
-        first, line, place, size = self._marks[bisect_right(self._marks, number, key=lambda mark: mark[0]) - 1]
-        source = Source(self.path, self._dialect.encoding, place)
-        try:
-            text = source.read(csv_scan.BLOCK)
-            while len(text) < size and not source.is_at_end:
-                text += source.read(csv_scan.BLOCK)
-        finally:
-            source.close()
-        text = text[:size]
-        return _CachedRows(first, line, text, _rows(text, self._scanner.records(text, is_last=True)))
+        mark, text = self._texts.find(number)
+        if text is None:
+            text = read_at(self._file, self._dialect.encoding, mark.place, mark.size)
+        return _CachedRows(mark.row, mark.line, text, _rows(text, self._scanner.records(text, is_last=True)))
+
+    def forget(self) -> None:
+        """Drop the rows that were read: :meth:`row` is called for later ones only."""
+        self._cached_rows = None
+        self._texts.forget()
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._texts.close()
+        if self._piped is not None:
+            self._piped[0].close()
 
     def _parse_rows(self, first: int, block: _Block) -> tuple[Any, dict[int, str]]:
         """Return the valid rows, and the errors of the others by number."""
@@ -219,7 +250,7 @@ class CsvFile:
                 good.append(text)
         batch = self._read(b"".join(good))
         if batch is None or batch.num_rows != len(good):
-            raise ValueError(f"{self.path}: rows after line {block.line + 1} cannot be parsed")
+            raise ValueError(f"{self._file.name}: rows after line {block.line + 1} cannot be parsed")
         return batch, wrong
 
     def _has_long_cells(self, lines: int, batch: Any) -> bool:
@@ -241,7 +272,10 @@ class CsvFile:
         count = self._scanner.count(text)
         if count == len(self.names):
             return ""
-        return f"it has {count} fields, not {len(self.names)}: {text[:80].decode('utf8', 'replace').rstrip()!r}"
+        fields = "1 field" if count == 1 else f"{count} fields"
+        found = f"it has {fields}, not {len(self.names)}: {text[:80].decode('utf8', 'replace').rstrip()!r}"
+        others = [mark for mark in OTHER_DELIMITERS if count == 1 < len(self.names) and mark.encode() in text]
+        return found + f" (perhaps {delimiter_option(others[0])})" if others else found
 
     def _read(self, text: bytes) -> Any:
         """Return a record batch, or None if a row is invalid."""
@@ -283,6 +317,12 @@ class CsvFile:
             return None
         table = table.combine_chunks()
         return (table.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)])[0]
+
+
+def delimiter_option(mark: str) -> str:
+    """Return the option for this delimiter, as for a shell."""
+    shown = mark.replace("\t", "\\t")
+    return f"--delimiter '{shown}'"
 
 
 def _is_empty(text: bytes) -> bool:
@@ -397,7 +437,7 @@ def lines_of(batch: Any, kinds: Sequence[Kind], dialect: Dialect, style: Style) 
         columns[0] = _quote_byte_order_mark(columns[0], dialect)
     delimiter, end, nothing = (pa.scalar(text, pa.large_string()) for text in (dialect.delimiter, LINE_END, ""))
     lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*columns, delimiter), end, nothing)
-    return _characters(lines)
+    return characters_of(lines)
 
 
 def _quote_byte_order_mark(fields: Any, dialect: Dialect) -> Any:
@@ -413,7 +453,7 @@ def _quote_byte_order_mark(fields: Any, dialect: Dialect) -> Any:
     return pc.if_else(marked, pc.binary_join_element_wise(quote, fields, quote, nothing), fields)
 
 
-def _characters(texts: Any) -> memoryview:
+def characters_of(texts: Any) -> memoryview:
     """Return the concatenated characters of *texts*, an array of strings or large strings."""
     import pyarrow as pa
 
@@ -453,7 +493,7 @@ def _fields(texts: Any, dialect: Dialect) -> Any:
 
     quote, escape = dialect.quote, dialect.escape
     inside = [dialect.delimiter, "\r", "\n", *([quote] if dialect.doubles else [])]
-    all_of_them = bytes(_characters(texts))
+    all_of_them = bytes(characters_of(texts))
     if not any(character.encode() in all_of_them for character in (*inside, quote, escape)):
         return texts
     special = pc.match_substring_regex(texts, "[" + "".join(map(re.escape, inside)) + "]")

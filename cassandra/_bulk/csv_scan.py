@@ -6,10 +6,10 @@ import codecs
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .options import Dialect
+from .streams import InputFile
 
 BLOCK = 4 << 20  # bytes of a file that are read at a time
 LEAST = 16  # and at least at the beginning of a file, so that a byte order mark is read whole
@@ -62,8 +62,10 @@ def raw_text(raw: bytes, encoding: str) -> str:
 class Source:
     """The bytes of a file in UTF-8, from a position on. Invalid bytes give invalid UTF-8."""
 
-    def __init__(self, path: Path, encoding: str, begin: Place | None = None) -> None:
-        self._file = path.open("rb")
+    def __init__(self, file: InputFile, encoding: str, begin: Place | None = None) -> None:
+        self._file = file.open()
+        self._checks = file.compression is None and is_utf8(encoding) and file.check_begin
+        self._waits = {"least": LEAST} if file.is_pipe and file.compression is None else {}
         self._decoder = None if is_utf8(encoding) else codecs.getincrementaldecoder(encoding)(UNDECODED)
         self._skip = 0 if begin is None else begin.skipped  # bytes to drop from the next decoded text
         self.is_at_end = False
@@ -78,11 +80,14 @@ class Source:
         return None if self._decoder is None else self._decoder.getstate()
 
     def read(self, size: int) -> bytes:
+        """Return about *size* bytes; of a pipe also fewer, those that are there."""
         offset = self._file.tell()
         self.place = Place(offset, self._state(), 0)
         size = max(size, LEAST) if offset == 0 else size
-        data = self._file.read(size)
-        self.is_at_end = len(data) < size
+        data: bytes = self._file.read(size, **(self._waits if offset == 0 else {}))
+        self.is_at_end = not data if self._waits else len(data) < size
+        if offset == 0 and self._checks:
+            self._checks(data)
         if self._decoder is not None:
             data = self._decoder.decode(data, self.is_at_end).encode("utf8", "surrogatepass")
         if offset == 0 and not self._skip and data.startswith(_MARK.encode()):
@@ -94,6 +99,18 @@ class Source:
 
     def close(self) -> None:
         self._file.close()
+
+
+def read_at(file: InputFile, encoding: str, place: Place, size: int) -> bytes:
+    """Return *size* bytes of text from *place* on."""
+    source = Source(file, encoding, place)
+    try:
+        text = source.read(BLOCK)
+        while len(text) < size and not source.is_at_end:
+            text += source.read(BLOCK)
+    finally:
+        source.close()
+    return text[:size]
 
 
 # -- rows

@@ -14,7 +14,7 @@ from typing import Any
 from cassandra._core.columns import IngestPlan
 
 from .connecting import Context, columns_of
-from .console import DIFFERENT, DONE, ProgressDisplay, UsageError, tell
+from .console import DIFFERENT, DONE, ClosedPipe, ProgressDisplay, UsageError, tell
 from .files import need_pyarrow
 from .options import Style
 from .tables import Table, quoted
@@ -80,7 +80,8 @@ def diff(context: Context) -> int:
     arguments = context.arguments
     sessions = [context.session()]
     sessions.append(sessions[0] if arguments.to is None else context.session(arguments.to))
-    tables = [Table(session, name) for session, name in zip(sessions, (arguments.table, arguments.target), strict=True)]
+    names = (arguments.table, arguments.target)
+    tables = [context.table(session, name) for session, name in zip(sessions, names, strict=True)]
     columns = _common(tables, columns_of(arguments.columns))
     what = {
         "command": "diff",
@@ -100,7 +101,7 @@ def diff(context: Context) -> int:
     try:
         if left:
             _compare(sessions, tables, columns, left, context, coverage, found, display)
-    except UsageError:
+    except (UsageError, ClosedPipe):
         raise
     except BaseException:
         with context.held:
@@ -186,8 +187,12 @@ def _compare(
     ]
     # Both scans read the same ranges, even if the other cluster has another ring.
     with ExitStack() as stack:
-        here = stack.enter_context(scans[0]._reading(ordered=True))
-        there = stack.enter_context(scans[1]._reading(ordered=True, ranges=here.plan.ranges))
+        readings = [scans[0]._reading(ordered=True)]
+        readings.append(scans[1]._reading(ordered=True, ranges=readings[0].plan.ranges))
+        here, there = (
+            stack.enter_context(context.waits.reading(*each, context.compares))
+            for each in zip(readings, sessions, tables, strict=True)
+        )
         sides = [Side(*each, columns) for each in zip((here, there), sessions, tables, strict=True)]
         for number, token_range in enumerate(here.plan.ranges):
             pair = _Pair(sides[0].of_range(number), sides[1].of_range(number), columns, found)

@@ -1,4 +1,4 @@
-"""Files of rows in three formats, and safe creation of all files of this program (L6). POSIX.
+"""Files of rows in four formats, and safe creation of all files of this program (L6). POSIX.
 
 A file that is created here can be read only by its owner, never follows a link, and appears only when it is complete.
 Files of rows are written until they are complete, and read from any row on.
@@ -11,20 +11,22 @@ import fcntl
 import io
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from cassandra._scan.files import Dictionaries
+from cassandra._scan.scan import Dictionaries
 
 from .console import UsageError
-from .csv_files import CsvFile, CsvWriter, Row
+from .csv_files import CsvFile, CsvWriter, Row, RowBatch
 from .csv_scan import MOST_CELL_LINES
+from .json_lines import JsonLinesFile, JsonLinesWriter
 from .options import Dialect, Style
-from .tables import TEXTS, Kind
+from .streams import COMPRESSIONS, InputFile, compressing, compression_of
+from .tables import TEXTS, TIMES, Kind, arrow_type
 from .texts_in import Column, read_column
 from .texts_out import texts_of
 
@@ -104,8 +106,13 @@ class PendingFile(io.RawIOBase):
         try:
             return self._file.write(data)
         except BaseException as error:
+            self._name_in(error)
             self.error = self.error or error
             raise
+
+    def _name_in(self, error: BaseException) -> None:
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+            error.filename = str(self.temporary)
 
     def publish(self) -> None:
         """Flush buffered data to disk and rename the file to its final name. After an OSError the final name has no
@@ -118,7 +125,8 @@ class PendingFile(io.RawIOBase):
             os.fsync(self._file.fileno())
             self._file.close()
             self.temporary.replace(self.path)
-        except BaseException:
+        except BaseException as error:
+            self._name_in(error)
             self.discard()
             raise
         self._discarded = True
@@ -194,14 +202,90 @@ def file_within(folder: Path, name: object) -> Path:
     return path
 
 
-# ---- rows in three formats
+# ---- rows in four formats
 
-FORMATS = {"parquet": ".parquet", "csv": ".csv", "arrow": ".arrow"}
+FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "arrow": ".arrow"}
+_SUFFIXES = {
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    ".csv": "csv",
+}
+#: Formats of text, which can be compressed as a whole.
+TEXT_FORMATS = frozenset(("csv", "jsonl"))
+BAD = ".bad"  # the last suffix of files with rejected rows
 BATCH_ROWS = 65536
 #: Types that session.ingest reads from text itself.
 READ_AS_TEXT = TEXTS | {"uuid", "timeuuid", "inet", "decimal", "varint"}
-#: Kind of time-to-live and write-time columns.
-TIMES = Kind("bigint")
+
+
+class RowWriter:
+    """Writes rows in a format into *output*, a binary file, which stays open."""
+
+    def __init__(
+        self,
+        output: Any,
+        file_format: str,
+        kinds: Mapping[str, Kind],
+        dialect: Dialect,
+        style: Style,
+        compression: str | None = None,
+        streams: bool = False,
+    ) -> None:
+        """*compression*: of a text format. *streams*: Arrow data is a stream, not a file."""
+        self.rows = 0
+        self._format = file_format
+        self._kinds = kinds
+        self._dialect = dialect
+        self._style = style
+        self._streams = streams
+        self._output = output
+        self._compressed = compressing(output, compression if file_format in TEXT_FORMATS else None)
+        self._writer: Any = None
+
+    def write(self, batch: Any) -> None:
+        """Write the rows of a record batch of PyArrow. Raise OSError, and ValueError for text that the encoding does
+        not have."""
+        kinds = [self._kinds[name] for name in batch.schema.names]
+        if self._format == "parquet":
+            batch = without_durations(batch, kinds)
+        if self._writer is None:
+            self._writer = self._make_writer(batch)
+        if self._format in TEXT_FORMATS:
+            self._writer.write_batch(batch, kinds)
+        else:
+            self._writer.write_batch(batch)
+        self.rows += batch.num_rows
+
+    def _make_writer(self, batch: Any) -> Any:
+        if self._format == "csv":
+            return CsvWriter(self._compressed, batch.schema.names, self._dialect, self._style)
+        if self._format == "jsonl":
+            return JsonLinesWriter(self._compressed)
+        if self._format == "parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.ParquetWriter(self._output, batch.schema, use_dictionary=Dictionaries().of(batch))
+        import pyarrow.ipc
+
+        return (pyarrow.ipc.new_stream if self._streams else pyarrow.ipc.new_file)(self._output, batch.schema)
+
+    def close(self, *, empty: bool = False) -> None:
+        """Complete the data. *empty*: also that of no rows, as a file without rows. Raise OSError."""
+        if empty and self._writer is None:
+            self._writer = self._make_writer(self._no_rows())
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+        if self._compressed is not self._output:
+            self._compressed.close()
+
+    def _no_rows(self) -> Any:
+        import pyarrow as pa
+
+        schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in self._kinds.items()])
+        batch = pa.RecordBatch.from_pylist([], schema=schema)
+        return without_durations(batch, list(self._kinds.values())) if self._format == "parquet" else batch
 
 
 class FileWriter:
@@ -209,53 +293,29 @@ class FileWriter:
 
     def __init__(self, path: Path, file_format: str, kinds: Mapping[str, Kind], dialect: Dialect, style: Style) -> None:
         self.path = path
-        self.rows = 0
-        self._format = file_format
-        self._kinds = kinds
-        self._dialect = dialect
-        self._style = style
         self._is_broken = False
         self._file = PendingFile(path)
-        self._writer: Any = None
+        self._writer = RowWriter(self._file, file_format, kinds, dialect, style, compression_of(path))
+
+    @property
+    def rows(self) -> int:
+        return self._writer.rows
 
     def write(self, batch: Any) -> None:
         """Write the rows of a record batch of PyArrow. After any error the file is unusable: :meth:`publish` fails."""
         try:
-            self._write(batch, [self._kinds[name] for name in batch.schema.names])
+            self._writer.write(batch)
         except BaseException:
             self._is_broken = True
             raise
-        self.rows += batch.num_rows
 
-    def _write(self, batch: Any, kinds: list[Kind]) -> None:
-        if self._format == "parquet":
-            batch = without_durations(batch, kinds)
-        if self._writer is None:
-            self._writer = self._to_file_batch(batch)
-        if self._format == "csv":
-            self._writer.write_batch(batch, kinds)
-        else:
-            self._writer.write_batch(batch)
-
-    def _to_file_batch(self, batch: Any) -> Any:
-        if self._format == "csv":
-            return CsvWriter(self._file, batch.schema.names, self._dialect, self._style)
-        if self._format == "parquet":
-            import pyarrow.parquet
-
-            return pyarrow.parquet.ParquetWriter(self._file, batch.schema, use_dictionary=Dictionaries().of(batch))
-        import pyarrow.ipc
-
-        return pyarrow.ipc.new_file(self._file, batch.schema)
-
-    def publish(self) -> None:
-        """Finish the file, sync it to disk, and rename it to its final name. After an error no file is left."""
+    def publish(self, *, empty: bool = False) -> None:
+        """Finish the file, sync it to disk, and rename it to its final name. After an error no file is left. *empty*:
+        as of :meth:`RowWriter.close`."""
         try:
             if self._is_broken:
                 raise OSError(f"{self.path} could not be written")
-            if self._writer is not None:
-                self._writer.close()
-            self._writer = None
+            self._writer.close(empty=empty)
             self._file.publish()
         except BaseException:
             self.discard()
@@ -264,10 +324,8 @@ class FileWriter:
     def discard(self) -> None:
         """Remove the file, unless it was published."""
         self._file.discard()
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            with contextlib.suppress(Exception):  # its output is discarded; an unclosed writer would warn
-                writer.close()
+        with contextlib.suppress(Exception):  # its output is discarded; an unclosed writer would warn
+            self._writer.close()
 
 
 def without_durations(batch: Any, kinds: Sequence[Kind]) -> Any:
@@ -288,7 +346,7 @@ class FileReader:
 
     def __init__(
         self,
-        path: Path,
+        file: InputFile,
         file_format: str | None,
         columns: Sequence[str] | None,
         kinds: Mapping[str, Kind],
@@ -297,48 +355,99 @@ class FileReader:
         most_cell_lines: int = MOST_CELL_LINES,
     ) -> None:
         """*columns*: the columns of a CSV file without a header. Raise OSError, ValueError."""
-        self.path = path
-        self._format = file_format or format_of(path)
+        self.file = file
+        self.format = file_format or format_of(file.path)
         self._style = style
         self._kinds = kinds
         self._csv: CsvFile | None = None
-        if self._format == "csv":
-            self._csv = CsvFile(path, None if dialect.header else columns, dialect, style.null, most_cell_lines)
+        self._json: JsonLinesFile | None = None
+        self._copy: Any = None  # of a pipe, for formats that are not read from the beginning to the end
+        self._done = 0.0
+        if self.format == "csv":
+            self._csv = CsvFile(file, None if dialect.header else columns, dialect, style.null, most_cell_lines)
             self.names = self._csv.names
+        elif self.format == "jsonl":
+            self._json = JsonLinesFile(file, kinds)
+            #: The columns that the file has, or may have.
+            self.names = list(dict.fromkeys([*kinds, *self._json.first_names]))
         else:
+            if file.compression is not None:
+                raise ValueError(f"files of {self.format} are not compressed as a whole")
             with self._open_reader() as opened:
-                self.names = list((opened.schema_arrow if self._format == "parquet" else opened.schema).names)
+                self.names = list((opened.schema_arrow if self.format == "parquet" else opened.schema).names)
+
+    @property
+    def name(self) -> str:
+        """The name for messages."""
+        return self.file.name
 
     def _open_reader(self) -> Any:
-        if self._format == "parquet":
+        if self.file.is_pipe and self._copy is None:
+            self._copy = self.file.copy()
+        source: Any = self.file.path
+        if self._copy is not None:
+            self._copy.seek(0)
+            source = os.fdopen(os.dup(self._copy.fileno()), "rb")
+        if self.format == "parquet":
             import pyarrow.parquet
 
-            return pyarrow.parquet.ParquetFile(self.path)
+            return pyarrow.parquet.ParquetFile(source)
+        import pyarrow as pa
         import pyarrow.ipc
 
-        return pyarrow.ipc.open_file(self.path)
+        try:
+            return pyarrow.ipc.open_file(source)
+        except pa.ArrowInvalid:  # perhaps a stream
+            if self._copy is None:
+                return pyarrow.ipc.open_stream(pa.OSFile(str(source)))
+            source.seek(0)
+            return pyarrow.ipc.open_stream(source)
 
-    def batches(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
-        """Yield the columns *wanted* of the rows from *first* on: (row numbers, record batch, errors by row number).
-        Rows with an error are not in the batch."""
+    def batches(self, wanted: Sequence[str], first: int, ignored: Collection[str] | None = ()) -> Iterator[RowBatch]:
+        """Yield the columns *wanted* of the rows from *first* on. *ignored*: names of columns that are not loaded;
+        None: all others. Rows of JSON with any other name are invalid."""
+        if self._json is not None:
+            yield from self._json.batches(wanted, ignored, first)
+            return
         source = self._csv.batches(first) if self._csv is not None else self._binary(wanted, first)
         for numbers, batch, wrong in source:
             yield self._convert_text(numbers, batch.select(list(wanted)), wrong)
 
     @property
     def header(self) -> str | None:
-        """The header of a CSV file as it is in the file; "" if it has none. None for other formats."""
-        return None if self._csv is None else self._csv.header
+        """The header of a CSV file as it is in the file; "" if it has none, as for JSON lines. None for other
+        formats."""
+        return "" if self._json is not None else None if self._csv is None else self._csv.header
 
     def row(self, number: int) -> Row | None:
-        """Return a row of a CSV file as it is in the file, one that :meth:`batches` has reached. None for other
+        """Return a row of a text file as it is in the file, one that :meth:`batches` has reached. None for other
         formats."""
-        return None if self._csv is None else self._csv.row(number)
+        lines = self._csv or self._json
+        return None if lines is None else lines.row(number)
+
+    def forget(self) -> None:
+        """Drop what was kept for :meth:`row`: it is called for later rows only."""
+        lines = self._csv or self._json
+        if lines is not None:
+            lines.forget()
+
+    def close(self) -> None:
+        """Close what is open."""
+        for opened in (self._csv, self._json, self._copy):
+            if opened is not None:
+                opened.close()
+
+    @property
+    def part(self) -> float:
+        """The part of the file that was read, approximately, from 0 to 1."""
+        if self.format in TEXT_FORMATS:
+            return min(1.0, self.file.position / max(1, self.file.size))
+        return self._done
 
     def _binary(self, wanted: Sequence[str], first: int) -> Iterator[tuple[Sequence[int], Any, dict[int, str]]]:
         at = 0
         with self._open_reader() as opened:
-            if self._format == "parquet":
+            if self.format == "parquet":
                 groups: list[int] = []
                 for group in range(opened.num_row_groups):
                     rows = opened.metadata.row_group(group).num_rows
@@ -351,18 +460,21 @@ class FileReader:
                 source: Any = chain.from_iterable(
                     opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=columns) for group in groups
                 )
-            else:
+                total = opened.metadata.num_rows
+            elif hasattr(opened, "get_batch"):
                 source = (opened.get_batch(number) for number in range(opened.num_record_batches))
+                total = sum(opened.get_batch(number).num_rows for number in range(opened.num_record_batches))
+            else:
+                source, total = opened, 0
             for batch in source:
                 skipped = max(0, min(batch.num_rows, first - at))
                 rest = batch.slice(skipped)
                 if rest.num_rows:
                     yield range(at + skipped, at + batch.num_rows), rest, {}
                 at += batch.num_rows
+                self._done = at / total if total else 0.0
 
-    def _convert_text(
-        self, numbers: Sequence[int], batch: Any, wrong: dict[int, str]
-    ) -> tuple[Sequence[int], Any, dict[int, str]]:
+    def _convert_text(self, numbers: Sequence[int], batch: Any, wrong: dict[int, str]) -> RowBatch:
         import pyarrow as pa
 
         columns, dropped = [], set()
@@ -377,7 +489,7 @@ class FileReader:
             left = [row for row in range(batch.num_rows) if row not in dropped]
             found = found.take(pa.array(left, pa.int64()))
             numbers = [numbers[row] for row in left]
-        return numbers, found, wrong
+        return RowBatch(numbers, found, wrong)
 
     def _column(self, name: str, column: Any) -> Column:
         import pyarrow as pa
@@ -403,11 +515,16 @@ def _is_text(type_: Any) -> bool:
 
 
 def format_of(path: Path) -> str:
-    """Return the format by the suffix of *path*; CSV if the suffix is unknown."""
-    suffix = path.suffix.lower()
-    if suffix in (".arrow", ".feather", ".ipc"):
-        return "arrow"
-    return "parquet" if suffix in (".parquet", ".pq") else "csv"
+    """Return the format by the suffix of *path*, before those of compression and of rejected rows; CSV if it is
+    unknown."""
+    return known_format(path) or "csv"
+
+
+def known_format(path: Path) -> str | None:
+    """As :func:`format_of`, but None if the suffix is unknown."""
+    while path.suffix.lower() in (BAD, *COMPRESSIONS.values()):
+        path = path.with_suffix("")
+    return _SUFFIXES.get(path.suffix.lower())
 
 
 def need_pyarrow() -> None:

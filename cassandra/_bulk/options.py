@@ -116,23 +116,40 @@ OPTIONS = (
     Option("escape", "escape", "before a quote within quotes; the quote itself doubles it (default: \\)", character),
     Option("null", "null", "text of null (default: empty)", str),
     Option("encoding", "encoding", "encoding of the file (default: utf8)", encoding),
-    Option("datetimeformat", "datetimeformat", "format of timestamps, for strftime", str),
+    Option(
+        "datetimeformat",
+        "datetimeformat",
+        "format of timestamps, for strftime (default: 2026-01-31 12:34:56.789+0000)",
+        str,
+    ),
     Option("decimalsep", "decimalsep", "decimal separator (default: .)", character),
     Option("thousandssep", "thousandssep", "thousands separator (default: none)", str),
     Option("boolstyle", "boolstyle", "words for true and false (default: True,False)", booleans),
     Option("floatprecision", "float-precision", "digits of a float (default: all)", number, ("to",)),
     Option("doubleprecision", "double-precision", "digits of a double (default: all)", number, ("to",)),
-    Option("begintoken", "begin-token", "only rows with a greater token", token, ("to",)),
-    Option("endtoken", "end-token", "only rows with a token up to this one", token, ("to",)),
+    Option("begintoken", "begin-token", "only rows with a greater token (default: all)", token, ("to",)),
+    Option("endtoken", "end-token", "only rows with a token up to this one (default: all)", token, ("to",)),
     Option("maxoutputsize", "max-output-size", "approximate rows of a file (default: 1,000,000)", number, ("to",)),
-    Option("skiprows", "skip-rows", "number of rows to skip, over all files", number, ("from",)),
-    Option("skipcols", "skip-cols", "columns of the file not to load, comma-separated", names, ("from",)),
-    Option("maxrows", "max-rows", "number of rows to read over all files, with skipped ones", number, ("from",)),
+    Option("skiprows", "skip-rows", "number of rows to skip, over all files (default: 0)", number, ("from",)),
+    Option("skipcols", "skip-cols", "columns of the file not to load (default: none)", names, ("from",)),
+    Option(
+        "maxrows",
+        "max-rows",
+        "number of rows to read over all files, with skipped ones (default: all)",
+        number,
+        ("from",),
+    ),
     Option("maxparseerrors", "max-parse-errors", "tolerated unreadable rows (default: -1, any)", number, ("from",)),
     Option("maxinserterrors", "max-insert-errors", "tolerated failed rows (default: 1000; -1: any)", number, ("from",)),
     Option("maxbatchsize", "max-batch-size", "rows of one partition in a batch (default: 32)", number, ("from",)),
-    Option("errfile", "err-file", "file for rows that were not loaded", str, ("from",)),
-    Option("ttl", "ttl", "time to live of the rows, in seconds", number, ("from",)),
+    Option(
+        "errfile",
+        "err-file",
+        "reasons of rejected rows (default: load-ks.table.err); the rows are in .bad",
+        str,
+        ("from",),
+    ),
+    Option("ttl", "ttl", "time to live of the rows, in seconds (default: that of the table)", number, ("from",)),
     Option("maxcelllines", "max-cell-lines", "lines of a cell in quotes (default: 1000; -1: any)", number, ("from",)),
 )
 #: Options of cqlsh that affect how it runs but not the result: they may be in a cqlshrc.
@@ -145,15 +162,32 @@ IGNORED = frozenset(
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser, direction: str) -> None:
-    group = parser.add_argument_group("CSV and other options of COPY")
+#: Options of rows, of any format; the others are of CSV.
+_OF_ROWS = frozenset(
+    (
+        *("begintoken", "endtoken", "maxoutputsize", "skiprows", "skipcols", "maxrows", "maxparseerrors"),
+        *("maxinserterrors", "maxbatchsize", "errfile", "ttl"),
+    )
+)
+_SHORT = {"delimiter": "-d"}
+
+
+def add_arguments(parser: argparse.ArgumentParser, rows: argparse._ArgumentGroup, direction: str) -> None:
+    """Add the options of COPY TO or COPY FROM: those of rows to the group *rows*, the others to one of their own."""
+    texts = parser.add_argument_group("CSV")
+    metavars: dict[Any, str] = {
+        character: "CHAR", number: "N", token: "TOKEN", names: "a,b", booleans: "TRUE,FALSE", encoding: "NAME",
+        truth: "true|false",
+    }  # fmt: skip
     for option in OPTIONS:
         if direction in option.directions:
             several: dict[str, Any] = {"nargs": "?", "const": "true"} if option.read is truth else {}
-            group.add_argument(
+            flags = [_SHORT[option.name]] if option.name in _SHORT else []
+            (rows if option.name in _OF_ROWS else texts).add_argument(
+                *flags,
                 f"--{option.flag}",
                 dest=f"copy_{option.name}",
-                metavar="…",
+                metavar="FILE" if option.name == "errfile" else metavars.get(option.read, "TEXT"),
                 help=option.help.replace("%", "%%"),
                 **several,
             )

@@ -48,6 +48,10 @@ class Kind:
             yield from part.walk()
 
 
+#: Kind of time-to-live and write-time columns.
+TIMES = Kind("bigint")
+
+
 def kind_of(text: str, user_types: Mapping[str, Any]) -> Kind:
     """Return the type that schema tables spell as *text*, in a keyspace with these user types."""
     return _kind(parse_cql_type(text), user_types, cells=True)
@@ -109,19 +113,22 @@ def arrow_type(kind: Kind) -> Any:
 class Table:
     """Names as CQL spells them, columns in schema order, and their types."""
 
-    def __init__(self, session: Any, name: str) -> None:
-        """Raise UsageError if the table does not exist."""
+    def __init__(self, session: Any, name: str, keyspace: str | None = None) -> None:
+        """*keyspace*: that of a *name* without one. Raise UsageError if the table does not exist."""
         try:
-            parsed = TableName(name, session.keyspace)
+            parsed = TableName(name, keyspace)
         except ValueError as error:
-            raise UsageError(str(error)) from None
-        keyspace = session.cluster.metadata.keyspaces.get(parsed.keyspace)
-        if keyspace is None:
+            reason = str(error).partition(": use keyspace.table")[0]
+            hint = ": use ks.table or --keyspace" if reason != str(error) else ""
+            raise UsageError(reason + hint) from None
+        owner = session.cluster.metadata.keyspaces.get(parsed.keyspace)
+        if owner is None:
             raise UsageError(f"there is no keyspace {parsed.keyspace}")
-        found = keyspace.tables.get(parsed.table) or keyspace.views.get(parsed.table)
+        found = owner.tables.get(parsed.table) or owner.views.get(parsed.table)
         if found is None:
             raise UsageError(f"there is no table {parsed.table} in the keyspace {parsed.keyspace}")
         self.metadata = found
+        self.keyspace = parsed.keyspace
         self.name = f"{maybe_escape_name(parsed.keyspace)}.{maybe_escape_name(parsed.table)}"
         #: Identity of the table for checkpoints: contact points may change when a command is resumed.
         self.identity = [session.cluster.metadata.cluster_name, self.name, str(found._id)]
@@ -130,7 +137,7 @@ class Table:
             raise UsageError(f"{self.name} cannot be the name of a file")
         self.columns: list[str] = list(found.columns)
         self.kinds: dict[str, Kind] = {
-            column: kind_of(found.columns[column].cql_type, keyspace.user_types) for column in self.columns
+            column: kind_of(found.columns[column].cql_type, owner.user_types) for column in self.columns
         }
         self.partition_key = [column.name for column in found.partition_key]
         self.clustering_key = [column.name for column in found.clustering_key]

@@ -10,7 +10,7 @@ import datetime
 import math
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .console import shown
@@ -27,7 +27,7 @@ _PAIRS = {"[": "]", "{": "}", "(": ")"}
 _BEGINS = {"list": "[", "vector": "[", "set": "{", "map": "{", "udt": "{", "tuple": "("}
 MOST_DEEP = 64
 
-Read = Callable[[str], Any]
+Read = Callable[[Any], Any]
 
 
 def parser_of(kind: Kind, style: Style) -> Read:
@@ -236,17 +236,20 @@ def _empty_to_null(texts: Any) -> Any:
 
 
 def _read_one_by_one(texts: Any, kind: Kind, style: Style) -> Column:
+    return read_values(texts.to_pylist(), reader_of(kind, style), arrow_type(kind))
+
+
+def read_values(given: Iterable[Any], read: Read, wanted: Any) -> Column:
+    """Return the values that *read* makes of *given*, an array of the Arrow type *wanted*; null for None."""
     import pyarrow as pa
 
-    read = reader_of(kind, style)
-    wanted = arrow_type(kind)
     values: list[Any] = []
     errors: dict[int, str] = {}
-    for row, text in enumerate(texts.to_pylist()):
+    for row, one in enumerate(given):
         value = None
-        if text is not None:
+        if one is not None:
             try:
-                value = read(text)
+                value = read(one)
             except (ValueError, OverflowError) as error:
                 errors[row] = f"{error}"
         values.append(value)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isinf, isnan, log10, modf
 from sys import float_info
 from typing import Any
@@ -141,14 +141,15 @@ def texts_of(array: Any, kind: Kind, style: Style, nested: bool = False) -> Any:
     return found
 
 
-def _strings(values: Any) -> Any:
+def strings_of(values: Any) -> Any:
+    """Return an array of strings."""
     import pyarrow as pa
 
     return pa.array(values, pa.string())
 
 
 def _each(array: Any, write: Callable[[Any], str]) -> Any:
-    return _strings([None if value is None else write(value) for value in array.to_pylist()])
+    return strings_of([None if value is None else write(value) for value in array.to_pylist()])
 
 
 def _quote_array(array: Any) -> Any:
@@ -244,13 +245,13 @@ def _blobs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 def _uuids(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     if not len(array):
-        return _strings([])
+        return strings_of([])
     if array.null_count:
         filled = array.fill_null(bytes(16))
         return _nulls_of(array, _uuids(filled, kind, style, nested))
     start = array.offset * 16
     digits = memoryview(array.buffers()[1])[start : start + 16 * len(array)].hex()
-    return _strings(
+    return strings_of(
         [
             f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-{digits[at + 12 : at + 16]}-"
             f"{digits[at + 16 : at + 20]}-{digits[at + 20 : at + 32]}"
@@ -362,14 +363,14 @@ def _parts(array: Any, kind: Kind, style: Style) -> list[str]:
 def _lists(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     begin, end = ("{", "}") if kind.name == "set" else ("[", "]")
     parts = _parts(array.values, kind.parts[0], style)
-    return _join_lists(array, parts, begin, end)
+    return join_lists(array, parts, begin, end)
 
 
-def _join_lists(array: Any, parts: list[str], begin: str, end: str) -> Any:
+def join_lists(array: Any, parts: list[str], begin: str, end: str) -> Any:
     """Return the texts of lists whose elements have the texts *parts*."""
     offsets = array.offsets.to_pylist()
     there = array.is_valid().to_pylist()
-    return _strings(
+    return strings_of(
         [
             begin + ", ".join(parts[offsets[row] : offsets[row + 1]]) + end if is_there else None
             for row, is_there in enumerate(there)
@@ -378,9 +379,13 @@ def _join_lists(array: Any, parts: list[str], begin: str, end: str) -> Any:
 
 
 def _vectors(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
-    parts = _parts(array.values, kind.parts[0], style)
-    size, first = kind.size, array.offset
-    return _strings(
+    return join_vectors(array, kind.size, _parts(array.values, kind.parts[0], style))
+
+
+def join_vectors(array: Any, size: int, parts: list[str]) -> Any:
+    """Return the texts of vectors whose elements have the texts *parts*."""
+    first = array.offset
+    return strings_of(
         [
             "[" + ", ".join(parts[(first + row) * size : (first + row + 1) * size]) + "]" if is_there else None
             for row, is_there in enumerate(array.is_valid().to_pylist())
@@ -390,17 +395,22 @@ def _vectors(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
 
 def _maps(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     keys, items = (_parts(half, part, style) for half, part in zip((array.keys, array.items), kind.parts, strict=True))
-    return _join_lists(array, [f"{key}: {item}" for key, item in zip(keys, items, strict=True)], "{", "}")
+    return join_lists(array, [f"{key}: {item}" for key, item in zip(keys, items, strict=True)], "{", "}")
 
 
 def _structs(array: Any, kind: Kind, style: Style, nested: bool) -> Any:
     columns = [_parts(array.field(at), part, style) for at, part in enumerate(kind.parts)]
-    if kind.name == "udt":
-        names = [field_text(field, style) for field in kind.fields]
+    if kind.name == "tuple":
+        return join_fields(array, columns, "(", ")")
+    return join_fields(array, columns, "{", "}", [field_text(field, style) for field in kind.fields])
+
+
+def join_fields(array: Any, columns: list[list[str]], begin: str, end: str, names: Sequence[str] = ()) -> Any:
+    """Return the texts of structs whose fields have the texts *columns*, with *names* before them if given."""
+    if names:
         columns = [[f"{name}: {text}" for text in column] for name, column in zip(names, columns, strict=True)]
-    begin, end = "{}" if kind.name == "udt" else "()"
     there = array.is_valid().to_pylist()
-    return _strings(
+    return strings_of(
         [
             begin + ", ".join(row) + end if is_there else None
             for is_there, row in zip(there, zip(*columns, strict=True), strict=True)

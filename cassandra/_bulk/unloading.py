@@ -11,30 +11,36 @@ ranges again.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cassandra._base.errors import InvalidRequest, UnsupportedOperation
 from cassandra._base.names import maybe_escape_name
-from cassandra._routing.token_ranges import FULL_RING, TokenRange, merge_ranges
+from cassandra._routing.tokens import FULL_RING, TokenRange, merge_ranges
 
 from .connecting import Context, columns_of
-from .console import DONE, UsageError
+from .console import DONE, ClosedPipe, UsageError
 from .files import (
     FORMATS,
-    TIMES,
+    TEXT_FORMATS,
     UNFINISHED,
     FileWriter,
     FolderLock,
     PendingFile,
+    RowWriter,
     file_within,
+    known_format,
     need_pyarrow,
     read_private,
 )
 from .options import Dialect, Style, check_copy_options, dialect_of, style_of
-from .tables import TTL, WRITETIME, Kind, Table
+from .streams import COMPRESSIONS, STANDARD, OutputPipe, check_compression, compression_of, temporary_file
+from .tables import TIMES, TTL, WRITETIME, Table
 
 # ---- checkpoints of commands
 
@@ -141,68 +147,115 @@ def scan_of(session: Any, table: str, **options: Any) -> Any:
 
 MANIFEST = "unload.json"
 LOCK = "unload.lock"
+STANDARD_OUTPUTS = (STANDARD, "/dev/stdout")
 FILE_ROWS = 1_000_000
 MOST_HELD = 256 << 20  # bytes of incomplete ranges in memory
 
 
 def unload(context: Context) -> int:
     need_pyarrow()
-    folder = Path(context.arguments.out)
-    session = context.session()
-    table = Table(session, context.arguments.table)
-    folder.mkdir(parents=True, exist_ok=True)
-    with FolderLock(folder, LOCK):
-        return _unload(context, session, table, folder)
-
-
-def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
     arguments = context.arguments
-    options = context.copy_options("to", table)
-    dialect, style = dialect_of(options), style_of(options, arguments.as_cqlsh)
-    check_copy_options(dialect, style)
-    columns = table.check(columns_of(arguments.columns) or table.columns)
-    display = context.display(f"unload {table.name}")
-    selected, names = with_times(table, columns, arguments, display)
-    whole = part_of_ring(options.get("begintoken"), options.get("endtoken"))
+    out = Path(arguments.out)
+    if is_stream(out):
+        return _unload_to_stream(context, out)
+    session = context.session()
+    table = context.table(session, arguments.table)
+    request = _Request(context, session, table, _format(arguments, None))
+    out.mkdir(parents=True, exist_ok=True)
+    with FolderLock(out, LOCK):
+        return _unload_to_folder(context, request, out)
+
+
+def is_stream(out: Path) -> bool:
+    """True if *out* is a file, the standard output or a named pipe; False if it is a folder."""
+    if str(out) in STANDARD_OUTPUTS:
+        return True
+    try:
+        mode = out.stat().st_mode
+    except FileNotFoundError:
+        return known_format(out) is not None
+    return not stat.S_ISDIR(mode)
+
+
+def _format(arguments: Any, out: Path | None) -> str:
+    """Return the format of the output; *out*: the file or pipe, None for a folder."""
+    if arguments.format is not None:
+        return str(arguments.format)
+    if out is None:
+        return "parquet"
+    return known_format(out) or "csv"
+
+
+class _Request:
+    """What to unload: the options of the command, and the scan."""
+
+    def __init__(self, context: Context, session: Any, table: Table, file_format: str) -> None:
+        arguments = context.arguments
+        options = context.copy_options("to", table)
+        self.table = table
+        self.format = file_format
+        self.dialect, self.style = dialect_of(options), style_of(options, arguments.as_cqlsh)
+        check_copy_options(self.dialect, self.style)
+        self.compression = check_compression(None if arguments.compression in (None, "none") else arguments.compression)
+        if self.compression is not None and file_format not in TEXT_FORMATS:
+            raise UsageError(f"--compression is for csv and jsonl; {file_format} has a compression of its own")
+        columns = table.check(columns_of(arguments.columns) or table.columns)
+        self.display = context.display(f"unload {table.name}")
+        self._selected, self.names = with_times(table, columns, arguments, self.display)
+        self.kinds = {name: table.kinds.get(name, TIMES) for name in self.names}
+        self.whole = part_of_ring(options.get("begintoken"), options.get("endtoken"))
+        self.most_rows = options.get("maxoutputsize", FILE_ROWS)
+        if self.most_rows < 1:
+            self.most_rows = FILE_ROWS
+        self._session = session
+        self._context = context
+
+    def scan(self, left: list[TokenRange]) -> Any:
+        return scan_of(
+            self._session,
+            self.table.name,
+            columns=self._selected,
+            where=self._context.arguments.where,
+            token_range=left or None,
+            consistency_level=self._context.reads,
+        )
+
+    def run(self, work: _Unload, coverage: Coverage, left: list[TokenRange], scan: Any) -> None:
+        """Read the ranges *left* into *work*, and complete it."""
+        context = self._context
+        if left:
+            with context.waits.reading(scan._reading(), self._session, self.table, context.reads) as reading:
+                for event in context.pace.events(reading):
+                    with context.held:
+                        work.take(event)
+                    self.display.update(work.rows, coverage.part())
+        with context.held:
+            work.finish()
+
+
+def _unload_to_folder(context: Context, request: _Request, folder: Path) -> int:
+    arguments, display, is_csv = context.arguments, request.display, request.format == "csv"
+    csv = {"dialect": request.dialect._asdict(), "style": request.style._asdict()} if is_csv else None
     what = {
         "command": "unload",
-        "table": table.identity,
+        "table": request.table.identity,
         "where": arguments.where,
-        "columns": names,
-        "format": arguments.format,
-        "ring": [whole.start, whole.end],
-        "csv": {"dialect": dialect._asdict(), "style": style._asdict()} if arguments.format == "csv" else None,
+        "columns": request.names,
+        "format": request.format,
+        "ring": [request.whole.start, request.whole.end],
+        "csv": csv,
+        **({"compression": request.compression} if request.compression else {}),
     }
     checkpoint = Checkpoint(Path(arguments.checkpoint) if arguments.checkpoint else folder / MANIFEST, what)
     _prepare_folder(folder, checkpoint, arguments.resume)
-    coverage = Coverage(whole, checkpoint.state.get("ranges", ()))
+    coverage = Coverage(request.whole, checkpoint.state.get("ranges", ()))
     left = coverage.left()
-    scan = scan_of(
-        session,
-        table.name,
-        columns=selected,
-        where=arguments.where,
-        token_range=left or None,
-        consistency_level=context.reads,
-    )
-    kinds = {name: table.kinds.get(name, TIMES) for name in names}
-    most_rows = options.get("maxoutputsize", FILE_ROWS)
-    if most_rows < 1:
-        most_rows = FILE_ROWS
-    work = _Unload(
-        folder, table.file_name, arguments.format, names, kinds, dialect, style, most_rows, checkpoint, coverage
-    )
+    scan = request.scan(left)
+    work = _FolderUnload(request, folder, checkpoint, coverage)
     display.begin_at(work.saved_rows)
     checkpoint.save()
     try:
-        if left:
-            with scan._reading() as reading:
-                for event in reading:
-                    with context.held:
-                        work.take(event)
-                    display.update(work.rows, coverage.part())
-        with context.held:
-            work.finish()
+        request.run(work, coverage, left, scan)
     except BaseException:
         with context.held:
             lost = work.interrupt()
@@ -213,6 +266,61 @@ def _unload(context: Context, session: Any, table: Table, folder: Path) -> int:
     display.update(work.rows, 1.0)
     files = len(checkpoint.state["files"])
     display.summary("unloaded", f"{files} {'file' if files == 1 else 'files'} in {folder}")
+    return DONE
+
+
+def _unload_to_stream(context: Context, out: Path) -> int:
+    """Unload to the standard output, to a named pipe, or to one file."""
+    arguments = context.arguments
+    if arguments.resume:
+        raise UsageError("an unload to a file or pipe cannot be resumed: use a folder")
+    is_standard = str(out) in STANDARD_OUTPUTS
+    is_pipe = is_standard or out.exists()
+    if is_pipe and not is_standard and stat.S_ISREG(out.stat().st_mode):
+        raise UsageError(f"{out} already exists")
+    if known_format(out) not in (None, *TEXT_FORMATS) and compression_of(out):
+        raise UsageError(f"{known_format(out)} has a compression of its own: {out}")
+    session = context.session()
+    table = context.table(session, arguments.table)
+    request = _Request(context, session, table, _format(arguments, out))
+    if request.compression is None and arguments.compression is None and request.format in TEXT_FORMATS:
+        request.compression = check_compression(compression_of(out))
+    display, coverage = request.display, Coverage(request.whole)
+    left = coverage.left()
+    scan = request.scan(left)
+    output: OutputPipe | PendingFile = (
+        OutputPipe(STANDARD if is_standard else str(out)) if is_pipe else PendingFile(out)
+    )
+    name = output.name if isinstance(output, OutputPipe) else str(out)
+    try:
+        if (
+            isinstance(output, OutputPipe)
+            and output.is_terminal
+            and (request.format not in TEXT_FORMATS or request.compression)
+        ):
+            raise UsageError("the output is a terminal, which cannot show this format: redirect it to a file or a pipe")
+        work = _StreamUnload(request, output, coverage)
+        try:
+            request.run(work, coverage, left, scan)
+            if isinstance(output, PendingFile):
+                with context.held:
+                    output.publish()
+        except ClosedPipe:
+            raise
+        except BaseException:
+            if isinstance(output, OutputPipe):
+                display.note(f"{name} is incomplete: {work.written:,} rows were written")
+            else:
+                display.note(f"{name} was not written: a folder can be resumed")
+            raise
+        finally:
+            work.discard()
+    finally:
+        if isinstance(output, PendingFile):
+            output.discard()
+        output.close()
+    display.update(work.rows, 1.0)
+    display.summary("unloaded", f"to {name}")
     return DONE
 
 
@@ -298,50 +406,27 @@ def _number_of(name: object) -> int | None:
 
 
 class _Range:
-    """Batches read so far of an incomplete range."""
+    """Batches read so far of an incomplete range. ``own``: the file that has them, if they are many."""
 
     __slots__ = ("batches", "nbytes", "own")
 
     def __init__(self) -> None:
         self.batches: list[Any] = []
         self.nbytes = 0
-        self.own: FileWriter | None = None
+        self.own: Any = None
 
 
-class _Unload:
-    """The output files. ``saved_rows`` counts rows in complete files, ``rows`` all rows in files or in memory."""
+class _Unload(ABC):
+    """Base of outputs. Ranges are held until they are complete: a range may restart. ``rows`` counts all rows that are
+    written or held."""
 
-    def __init__(
-        self,
-        folder: Path,
-        name: str,
-        file_format: str,
-        names: list[str],
-        kinds: dict[str, Kind],
-        dialect: Dialect,
-        style: Style,
-        most_rows: int,
-        checkpoint: Checkpoint,
-        coverage: Coverage,
-    ) -> None:
-        self._folder = folder
-        self._name = name
-        self._names = names
-        self._format = (file_format, kinds, dialect, style)
-        self._most_rows = most_rows
-        self._checkpoint = checkpoint
+    def __init__(self, request: _Request, coverage: Coverage, rows: int) -> None:
+        self._request = request
+        self._names = request.names
         self._coverage = coverage
-        self._saved_coverage = Coverage(coverage.whole, coverage.as_lists())
-        state = checkpoint.state
-        state.setdefault("files", [])
-        state.setdefault("begun", [])
-        self._number = max((_number_of(file["name"]) or 0 for file in state["files"]), default=0)
         self._open: dict[int, _Range] = {}
         self._held_bytes = 0
-        self._part: FileWriter | None = None
-        self._in_part: list[Any] = []
-        self.saved_rows: int = sum(file["rows"] for file in checkpoint.state["files"])
-        self.rows = self.saved_rows
+        self.rows = rows
 
     def take(self, event: Any) -> None:
         import pyarrow as pa
@@ -354,7 +439,27 @@ class _Unload:
         elif event.kind == "restarted":
             self._forget(event.number)
         else:
-            self._complete(event.number, event.token_range)
+            self._coverage.add(event.token_range)
+            one = self._open.pop(event.number, None)
+            self._complete(one, event.token_range)
+            if one is not None:
+                self._drop(one)
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Complete the output: all ranges are complete."""
+
+    @abstractmethod
+    def _new_file(self) -> Any:
+        """Return a new file for the batches of one range."""
+
+    @abstractmethod
+    def _discard(self, file: Any) -> None:
+        """Remove a file of one range."""
+
+    @abstractmethod
+    def _complete(self, one: _Range | None, token_range: Any) -> None:
+        """Write a complete range; None: it has no rows."""
 
     def _rename_columns(self, schema: Any) -> Any:
         """Return *schema* with the column names of the files: names of function results differ between servers."""
@@ -395,9 +500,25 @@ class _Unload:
                 self._discard(one.own)
             self._drop(one)
 
-    def _complete(self, number: int, token_range: Any) -> None:
-        self._coverage.add(token_range)
-        one = self._open.pop(number, None)
+
+class _FolderUnload(_Unload):
+    """Files in a folder. ``saved_rows`` counts rows in complete files."""
+
+    def __init__(self, request: _Request, folder: Path, checkpoint: Checkpoint, coverage: Coverage) -> None:
+        state = checkpoint.state
+        state.setdefault("files", [])
+        state.setdefault("begun", [])
+        self.saved_rows: int = sum(file["rows"] for file in state["files"])
+        super().__init__(request, coverage, self.saved_rows)
+        self._folder = folder
+        self._suffix = FORMATS[request.format] + (COMPRESSIONS[request.compression] if request.compression else "")
+        self._checkpoint = checkpoint
+        self._saved_coverage = Coverage(coverage.whole, coverage.as_lists())
+        self._number = max((_number_of(file["name"]) or 0 for file in state["files"]), default=0)
+        self._part: FileWriter | None = None
+        self._in_part: list[Any] = []
+
+    def _complete(self, one: _Range | None, token_range: Any) -> None:
         if one is not None and one.own is not None:
             self._publish(one.own, [token_range])
             return
@@ -406,20 +527,18 @@ class _Unload:
                 self._part = self._new_file()
             self._part.write(batch)
         self._in_part.append(token_range)
-        if one is not None:
-            self._drop(one)
-        if self._part is not None and self._part.rows >= self._most_rows:
+        if self._part is not None and self._part.rows >= self._request.most_rows:
             self._publish_part()
 
     def _new_file(self) -> FileWriter:
         """Create a file, recorded in the checkpoint. Names of existing files are skipped."""
-        path = self._folder
+        path, request = self._folder, self._request
         while path == self._folder or path.is_symlink() or path.exists():
             self._number += 1
-            path = self._folder / f"{self._name}-{self._number:06}{FORMATS[self._format[0]]}"
+            path = self._folder / f"{request.table.file_name}-{self._number:06}{self._suffix}"
         self._checkpoint.state["begun"].append(path.name)
         self._checkpoint.save()
-        return FileWriter(path, *self._format)
+        return FileWriter(path, request.format, request.kinds, request.dialect, request.style)
 
     def _discard(self, file: FileWriter) -> None:
         file.discard()
@@ -461,3 +580,74 @@ class _Unload:
         except (OSError, ValueError) as error:
             return error
         return None
+
+
+class _HeldRange:
+    """Batches of one range in a temporary file without a name."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._file = temporary_file()
+        self._writer: Any = None
+
+    def write(self, batch: Any) -> None:
+        import pyarrow.ipc
+
+        if self._writer is None:
+            self._writer = pyarrow.ipc.new_stream(self._file, batch.schema)
+        self._writer.write_batch(batch)
+        self.rows += batch.num_rows
+
+    def batches(self) -> Iterator[Any]:
+        """Yield all batches; the last use of the file."""
+        import pyarrow.ipc
+
+        self._writer.close()
+        self._file.seek(0)
+        yield from pyarrow.ipc.open_stream(self._file)
+        self._file.close()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._file.close()
+
+
+class _StreamUnload(_Unload):
+    """One file, or a pipe: each range is written when it is complete. ``written`` counts the rows written."""
+
+    def __init__(self, request: _Request, output: Any, coverage: Coverage) -> None:
+        super().__init__(request, coverage, 0)
+        self.written = 0
+        self._writer = RowWriter(
+            output,
+            request.format,
+            request.kinds,
+            request.dialect,
+            request.style,
+            request.compression,
+            streams=isinstance(output, OutputPipe),
+        )
+
+    def _complete(self, one: _Range | None, token_range: Any) -> None:
+        if one is None:
+            return
+        for batch in one.batches if one.own is None else one.own.batches():
+            self._writer.write(batch)
+            self.written += batch.num_rows
+
+    def _new_file(self) -> _HeldRange:
+        return _HeldRange()
+
+    def _discard(self, file: _HeldRange) -> None:
+        file.close()
+
+    def finish(self) -> None:
+        self._writer.close(empty=True)
+
+    def discard(self) -> None:
+        """Give up what is not written."""
+        for number in list(self._open):
+            self._forget(number)
+        with contextlib.suppress(Exception):  # the output is complete, or given up
+            self._writer.close()

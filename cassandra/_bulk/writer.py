@@ -78,7 +78,7 @@ class CounterWriter:
         self._statements = _Statements(session, consistency_level, is_idempotent=False)
         codecs = self._statements.codecs(self._text(tuple(self._counters)))
         counted = {name: scalar(TypeId.BIGINT) if name in self._counters else codecs[name] for name in codecs}
-        self._encoder = _RowEncoder(counted, table.partition_key)
+        self.encoder = _RowEncoder(counted, table.partition_key)
         self._statics = [name for name in self._counters if name in table.statics]
         self._added = OnceSet() if self._statics else None
 
@@ -86,7 +86,7 @@ class CounterWriter:
         """Write the rows of *batch* and return errors by row."""
         requests, rows = [], []
         errors: dict[int, Exception] = {}
-        for row, cells in self._encoder.rows(batch, errors):
+        for row, cells in self.encoder.rows(batch, errors):
             names = tuple(name for name in self._counters if cells[name] is not None)
             try:
                 key = self._key(names)
@@ -172,17 +172,18 @@ class CellWriter:
         self._times = {name: tuple(timed.get((what, name)) for what in (TTL, WRITETIME)) for name in self._values}
         codecs = self._statements.codecs(self._text(tuple(plain), ttl=False, written=False))
         codecs |= {column: scalar(_TIMES[what]) for (what, _), column in timed.items()}
-        self._encoder = _RowEncoder(codecs, table.partition_key)
+        self.encoder = _RowEncoder(codecs, table.partition_key)
         self._has_rows = all(name in plain for name in table.clustering_key)
 
-    def write(self, batch: Any) -> dict[int, Exception]:
-        """Write the rows of *batch* and return errors by row."""
+    def write(self, batch: Any, absent: Sequence[frozenset[str]] | None = None) -> dict[int, Exception]:
+        """Write the rows of *batch* and return errors by row. *absent*: for each row the columns that are left
+        unchanged."""
         requests, rows = [], []
         errors: dict[int, Exception] = {}
-        for row, cells in self._encoder.rows(batch, errors):
+        for row, cells in self.encoder.rows(batch, errors):
             now = None if self._timestamp is None else struct.pack(">q", self._timestamp + self._written + row)
             try:
-                groups = self._groups(cells, now)
+                groups = self._groups(cells, now, frozenset() if absent is None else absent[row])
             except ValueError as error:
                 errors[row] = error
                 continue
@@ -199,7 +200,9 @@ class CellWriter:
     def close(self) -> None:
         """Do nothing: no resource is held."""
 
-    def _groups(self, cells: Mapping[str, Cell], now: Cell) -> list[tuple[tuple[str, ...], Cell, Cell]]:
+    def _groups(
+        self, cells: Mapping[str, Cell], now: Cell, absent: frozenset[str]
+    ) -> list[tuple[tuple[str, ...], Cell, Cell]]:
         """Return the columns of the row grouped by their times, each group with its key; a group of the key alone if
         the row has no values."""
         table = self._table
@@ -207,7 +210,7 @@ class CellWriter:
         groups: dict[tuple[Cell, Cell, bool], list[str]] = defaultdict(list)
         for name in self._values:
             is_static = name in table.statics
-            if cells[name] is not None or (self._deletes and (is_row or is_static)):
+            if cells[name] is not None or (self._deletes and name not in absent and (is_row or is_static)):
                 ttl, written = (cells[column] if column else None for column in self._times[name])
                 groups[self._ttl if ttl is None else ttl, now if written is None else written, is_static].append(name)
         found = []
@@ -229,6 +232,7 @@ class _RowEncoder:
     """Encodes rows of record batches to the bytes of their cells, as ``session.ingest`` sends them."""
 
     def __init__(self, codecs: Mapping[str, Any], partition_key: Sequence[str]) -> None:
+        self.codecs = codecs
         self._names = list(codecs)
         self._plan = IngestPlan(list(codecs.items()), partition_key=partition_key, nulls="null", tokens=False)
 
@@ -307,11 +311,19 @@ OFTEN = 10.0  # seconds between two checkpoints
 
 
 class SourceBatch(NamedTuple):
-    """Rows: a record batch of PyArrow, with their *origin* and their numbers there."""
+    """Rows: a record batch of PyArrow, with their *origin* and their numbers there. *absent*: for each row the columns
+    that it does not have; None if all rows have all of them."""
 
     batch: Any
     origin: Any
     numbers: Sequence[int]
+    absent: Sequence[frozenset[str]] | None = None
+
+    def slice(self, first: int, count: int) -> SourceBatch:
+        """Return *count* rows from *first* on, or as many as there are."""
+        absent = None if self.absent is None else self.absent[first : first + count]
+        numbers = self.numbers[first : first + count]
+        return SourceBatch(self.batch.slice(first, count), self.origin, numbers, absent)
 
 
 class WriteOptions(NamedTuple):
@@ -325,6 +337,24 @@ class WriteOptions(NamedTuple):
     counters: bool = False
     most_errors: int = 1000  # -1 for any number
     often: float = OFTEN
+
+
+class _Pushback:
+    """The batches of *source*; one that was pushed back is the next one."""
+
+    def __init__(self, source: Iterable[SourceBatch]) -> None:
+        self._source = iter(source)
+        self._pushed: SourceBatch | None = None
+
+    def __iter__(self) -> _Pushback:
+        return self
+
+    def __next__(self) -> SourceBatch:
+        pushed, self._pushed = self._pushed, None
+        return next(self._source) if pushed is None else pushed
+
+    def push(self, source_batch: SourceBatch) -> None:
+        self._pushed = source_batch
 
 
 class TableWriter:
@@ -341,8 +371,8 @@ class TableWriter:
         columns: Sequence[str],
         options: WriteOptions,
         *,
-        failures: Callable[[Any, int, Exception], object],
-        shown: Callable[[int], object],
+        failures: Callable[[Any, int, Exception], object] = lambda origin, row, error: None,
+        shown: Callable[[int], object] = lambda rows: None,
     ) -> None:
         """*columns*: the columns of the pieces. Raise UsageError if they cannot be written."""
         self.rows = 0
@@ -355,12 +385,14 @@ class TableWriter:
         self._failures = failures
         self._shown = shown
         self._written = 0
+        self._retries = 0
         plain = [name for name in columns if table.timed(name) is None]
         table.check(plain)
         needed = table.partition_key if set(plain) <= {*table.partition_key, *table.statics} else table.key
         if missing := [name for name in needed if name not in plain]:
             raise UsageError(f"{table.name} cannot be written without {', '.join(missing)} of its primary key")
         self._alone: CellWriter | CounterWriter | None = None
+        self._sparse: CellWriter | None = None  # for rows that lack columns, where null deletes
         if table.counters:
             if not options.counters:
                 raise UsageError(
@@ -373,15 +405,7 @@ class TableWriter:
                 raise UsageError(f"{table.name} has counters, which cannot be deleted: --nulls {options.nulls}")
             self._alone = CounterWriter(session, table, plain, options.consistency_level)
         elif len(plain) < len(columns):
-            self._alone = CellWriter(
-                session,
-                table,
-                columns,
-                options.consistency_level,
-                ttl=options.ttl,
-                timestamp=options.timestamp,
-                nulls=options.nulls,
-            )
+            self._alone = self._cell_writer(columns)
         self._columns = plain
         self._statics = [name for name in plain if name in table.partition_key or name in table.statics]
         self._splits = bool(table.clustering_key) and any(name in table.statics for name in plain)
@@ -389,15 +413,30 @@ class TableWriter:
         self._taken_batches: deque[tuple[int, Any, Sequence[int]]] = deque()
         self._statics_written: list[tuple[Any, int]] = []  # since the last checkpoint: origin and number
 
+    def _cell_writer(self, columns: Sequence[str]) -> CellWriter:
+        options = self._options
+        return CellWriter(
+            self._session,
+            self._table,
+            columns,
+            options.consistency_level,
+            ttl=options.ttl,
+            timestamp=options.timestamp,
+            nulls=options.nulls,
+        )
+
     def write(self, batches: Iterable[SourceBatch], done: Callable[[], object]) -> None:
         """Write all *batches*. Call *done* whenever all rows taken so far are completed. Raise TooManyFailed if too
         many failed. After any error, :meth:`undone` returns the first row that may not have been written."""
-        source = iter(batches)
+        source = _Pushback(batches)
         try:
             for source_batch in source:
                 self._taken_batches.clear()
-                if self._alone is not None:
-                    self._write_alone(source_batch)
+                alone = self._alone
+                if alone is None and self._is_sparse(source_batch):
+                    alone = self._by_rows()
+                if alone is not None:
+                    self._write_alone(alone, source_batch)
                 else:
                     self._ingest(source_batch, source)
                 self._taken_batches.clear()
@@ -408,12 +447,57 @@ class TableWriter:
             if self._alone is not None:
                 self._alone.close()
 
+    def failures(self) -> str:
+        """Return what is known of failed requests that are sent again, "" if there are none."""
+        if not self._retries:
+            return ""
+        return (
+            "the servers respond to reads, but reject writes or do not confirm them, which are sent again: they are "
+            "overloaded, or too few replicas respond"
+        )
+
+    # -- rows that are not written
+
+    @property
+    def deletes(self) -> bool:
+        """True if null deletes the stored value."""
+        return self._options.nulls == "null"
+
+    def encoded(self, batch: Any, errors: dict[int, Exception]) -> Iterator[tuple[int, dict[str, Cell]]]:
+        """Yield row numbers and the bytes of the values that :meth:`write` would store; rows that it would reject are
+        put into *errors* instead."""
+        table = self._table
+        for row, cells in self._by_rows().encoder.rows(batch, errors):
+            statics = {*table.partition_key, *table.statics}
+            has_row = any(cells.get(name) is not None for name in self._columns if name not in statics)
+            try:
+                _require(table, table.key if has_row or not table.statics else table.partition_key, cells)
+            except ValueError as error:
+                errors[row] = error
+            else:
+                yield row, cells
+
+    def literal(self, name: str, cell: bytes) -> str:
+        """Return the bytes of a value of a column as CQL."""
+        value = self._by_rows().encoder.codecs[name].decode(cell, self._session.cluster.protocol_version)
+        return str(self._session.encoder.cql_encode_all_types(value, as_text_type=True))
+
+    def _by_rows(self) -> CellWriter | CounterWriter:
+        if self._alone is not None:
+            return self._alone
+        self._sparse = self._sparse or self._cell_writer(self._columns)
+        return self._sparse
+
+    def _is_sparse(self, source_batch: SourceBatch) -> bool:
+        """True if rows lack columns, and these are to be kept while null deletes."""
+        return source_batch.absent is not None and self._options.nulls == "null"
+
     def undone(self, error: BaseException) -> tuple[Any, int] | None:
-        """Return (origin, number) of the first row that may not have been written, after *error* ended :meth:`write`.
-        None if all rows taken were written."""
+        """Return (origin, number) of the first row that may not have been written, after *error* ended :meth:`write`:
+        the one after all rows taken if all of these were written. None if none was taken since the last *done*."""
         report = report_of(error)
         reached = 0
-        if report is not None and self._alone is None:
+        if report is not None:
             self._count(report)
             reached = min(report.unfinished, default=report.reached)
             failed = sum(row < reached for row in report.errors)
@@ -424,18 +508,25 @@ class TableWriter:
         return at
 
     def _at(self, reached: int) -> tuple[Any, int] | None:
+        after = None
         for first, origin, numbers in self._taken_batches:
             if reached < first + len(numbers):
                 return origin, numbers[max(0, reached - first)]
-        return None
+            after = origin, numbers[-1] + 1
+        return after
 
     # -- rows for session.ingest
 
-    def _ingest(self, first: SourceBatch, source: Iterator[SourceBatch]) -> None:
+    def _ingest(self, first: SourceBatch, source: _Pushback) -> None:
         """Write *first* and the pieces after it, until the next checkpoint is due."""
         before = self.rows
         given = self._rows_for_ingest(first, source)
-        report = self._call(given, self._columns, lambda report: self._shown(before + report.rows))
+
+        def progress(report: IngestReport) -> None:
+            self._retries = report.retries
+            self._shown(before + report.rows)
+
+        report = self._call(given, self._columns, progress)
         self._count(report)
         self._check()
 
@@ -456,7 +547,7 @@ class TableWriter:
         self._written += report.reached
         return report
 
-    def _rows_for_ingest(self, first: SourceBatch, source: Iterator[SourceBatch]) -> Iterator[Any]:
+    def _rows_for_ingest(self, first: SourceBatch, source: _Pushback) -> Iterator[Any]:
         until = monotonic() + self._options.often
         reached = 0
         source_batch: SourceBatch | None = first
@@ -469,6 +560,9 @@ class TableWriter:
                 reached += batch.num_rows
                 yield batch
             source_batch = next(source, None) if monotonic() < until else None
+            if source_batch is not None and self._is_sparse(source_batch):
+                source.push(source_batch)
+                source_batch = None
 
     def _split(self, source_batch: SourceBatch) -> tuple[Any, Sequence[int]]:
         """Write rows of partitions that have only static columns at once; return the other rows."""
@@ -516,10 +610,13 @@ class TableWriter:
 
     # -- rows one by one
 
-    def _write_alone(self, source_batch: SourceBatch) -> None:
-        assert self._alone is not None
+    def _write_alone(self, alone: CellWriter | CounterWriter, source_batch: SourceBatch) -> None:
         self._taken_batches.append((0, source_batch.origin, source_batch.numbers))
-        errors = self._alone.write(source_batch.batch)
+        absent = source_batch.absent
+        if absent is not None and isinstance(alone, CellWriter):
+            errors = alone.write(source_batch.batch, absent)
+        else:
+            errors = alone.write(source_batch.batch)
         self.rows += source_batch.batch.num_rows - len(errors)
         for row, error in errors.items():
             self._fail(source_batch.origin, source_batch.numbers[row], error)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from cassandra._mapper.columns import BaseValueManager
 from cassandra._mapper.conditions import name_and_operator
 from cassandra._mapper.execution import run
-from cassandra._mapper.instances import previous, remember
+from cassandra._mapper.instances import remember
 from cassandra._mapper.model import table_of
 from cassandra._mapper.named import NamedTable
 from cassandra._mapper.statements import ADD, ASSIGN, PREPEND, PUT, REMOVE
@@ -41,7 +41,7 @@ class Values(MutableMapping[str, Any]):
         instance._touched[name] = manager.value
         (instance._given.add if manager.explicit else instance._given.discard)(name)
         if manager.previous_value is not None:
-            remember(instance, instance._blueprint, name, manager.previous_value)
+            remember(instance, name, manager.previous_value)
 
     def __delitem__(self, name: str) -> None:
         if name not in self._instance._columns:
@@ -76,11 +76,11 @@ class _Live:
 
     @property
     def previous_value(self) -> Any:
-        return previous(self.instance, self._name, self.column)
+        return self.instance._plan.previous(self.instance, self._name)
 
     @previous_value.setter
     def previous_value(self, value: Any) -> None:
-        remember(self.instance, self.instance._blueprint, self._name, value)
+        remember(self.instance, self._name, value)
 
     @property
     def explicit(self) -> bool:

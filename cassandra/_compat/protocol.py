@@ -233,7 +233,15 @@ _NAMES = """
 
 #: One class per type, by its name in ``cassandra.deserializers``.
 DESERIALIZERS: dict[str, type[Deserializer]] = {
-    name: type(name, (Deserializer,), {"__module__": "cassandra.deserializers"}) for name in _NAMES.split()
+    name: type(
+        name,
+        (Deserializer,),
+        {
+            "__module__": "cassandra.deserializers",
+            "__doc__": f"Decodes values of ``cassandra.cqltypes.{name.removeprefix('Des')}``.",
+        },
+    )
+    for name in _NAMES.split()
 }
 
 

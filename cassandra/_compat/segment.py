@@ -13,7 +13,9 @@ from typing import Any
 from cassandra._base.errors import CrcException, DriverException
 from cassandra._base.objects import public
 
-CRC24_INIT, CRC24_POLY, CRC24_LENGTH = 0x875060, 0x1974F0B, 3  #: Checksum of headers: first value, polynomial, bytes.
+CRC24_INIT = 0x875060  #: First value of the checksum of headers.
+CRC24_POLY = 0x1974F0B  #: Polynomial of the checksum of headers.
+CRC24_LENGTH = 3  #: Bytes of the checksum of headers.
 CRC32_LENGTH = 4  #: Bytes of the checksum of payloads.
 CRC32_INITIAL = zlib.crc32(b"\xfa\x2d\x55\xca")  #: Initial value of the checksum of payloads.
 

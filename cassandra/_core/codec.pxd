@@ -12,6 +12,10 @@ cdef class TimestampClock:
 # ``ExecuteTemplate.encode``, without a tuple: *token* is set if this returns with *routed*.
 cdef bytes encode_by_template(template, values, timestamp, int64_t* token, bint* routed)
 
+# The same in two steps: the encoded values, and the envelope around them.
+cdef bytes encode_values(template, values, int64_t* token, bint* routed)
+cdef bytes envelope_of(template, bytes values, timestamp, bint routed, int64_t token)
+
 # ``ResultDecoder.plain`` of the *size* bytes at *body*, which *owner* keeps; None is sufficient up to UNOWNED bytes.
 cdef enum:
     UNOWNED = 4096

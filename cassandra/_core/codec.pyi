@@ -164,8 +164,12 @@ class RowPlan:
         """*kind*: "tuple", "named" (row_class: a namedtuple class with as many fields as there are columns), "dict",
         "ordered", "instance" (by *maker*)."""
 
+def named_rows(row_class: Any, rows: Iterable[Sequence[Any]]) -> list[Any]:
+    """Return *rows* as instances of this namedtuple class. TypeError for a row of another length."""
+
 def explain_rows(row_class: Any) -> Any:
-    """Have errors of missing columns, in rows of this namedtuple class, name the columns it has. Return the class."""
+    """Have errors of missing columns, in rows of this namedtuple class, name the columns it has. Return the class. The
+    first call for a class must precede its use by other threads; later ones change nothing."""
 
 class InstanceMaker:
     """Makes an instance of *row_class* from the cells of a row. Immutable."""
@@ -200,6 +204,21 @@ class RowsPage:
     def detached(self) -> RowsPage:
         """Return a copy of the rows that pins no frame, for long retention."""
     def batches(self, row_plan: RowPlan, size: int = 8192, nbytes: int = 1 << 18) -> RowBatches: ...
+
+class RowIndex:
+    """Undecoded rows of *pages*, which have the same columns, by the texts of two of their columns, such as keyspace
+    and table. It takes memory per run of consecutive rows with equal texts, not per row. Rows with a null in these
+    columns are left out. DriverException if rows end early, or a column is missing or not text. Immutable."""
+
+    pages: Final[tuple[RowsPage, ...]]
+    def __init__(self, pages: Iterable[RowsPage], first: str, second: str) -> None: ...
+    def find(self, first: str, second: str) -> list[tuple[RowsPage, int, int]]:
+        """Return the rows with these texts: page, first row, and the row behind the last one; in their order."""
+    def group(self, first: str) -> list[tuple[RowsPage, int, int]]:
+        """Return the rows with this *first* text, likewise."""
+    def seconds(self, first: str, limit: int = -1) -> list[str]:
+        """Return the second texts of these rows, in their order, at most *limit* unless it is negative: each at least
+        once, and once per run. Those that are not UTF-8 are omitted."""
 
 def decrypted_page(page: RowsPage, plan: ResultPlan) -> RowsPage:
     """Return *page* with its encrypted columns decrypted by their ciphers' ``decrypt(bytes)``; the other columns are
@@ -323,6 +342,9 @@ class RawRows:
     such as those of schema queries. Owns a copy of the frame's body; any thread may use it."""
 
     paging_state: Final[bytes | None]
+    nbytes: Final[int]
+    def __len__(self) -> int:
+        """Return the number of rows that the response claims. Raises ProtocolError for a malformed body."""
     def page(self) -> RowsPage:
         """Decode the column metadata. Raises ProtocolError for a malformed body."""
 
@@ -365,6 +387,21 @@ class Bound:
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __getitem__(self, index: Any) -> Any: ...
+
+def encode_parameters(
+    version: int,
+    consistency: int,
+    *,
+    values: Sequence[Any] | Bound | None = None,
+    names: Sequence[str] | None = None,
+    skip_metadata: bool = False,
+    page_size: int | None = None,
+    paging_state: bytes | None = None,
+    serial_consistency: int | None = None,
+    timestamp: int | None = None,
+    keyspace: str | None = None,
+) -> bytes:
+    """Encode the <query_parameters> of a QUERY or EXECUTE alone."""
 
 def encode_query(
     version: int,

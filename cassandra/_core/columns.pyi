@@ -30,7 +30,7 @@ releasing them needs neither the GIL nor this module, from any thread, at any ti
 plan, which lives as long as the last buffer.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 from typing_extensions import Buffer
@@ -276,9 +276,12 @@ class IngestPlan:
     markers. Immutable except for the last reader, which it caches.
 
     *nulls*: null leaves a column unchanged ("unset") or deletes its value ("null"). *tokens*: the table's partitioner
-    is Murmur3. Conversions are lossless; values that do not fit are errors of their rows. Counters are refused. Values
-    of encrypted columns are encrypted one by one, by the ``seal(bytes)`` of a cipher that has ``inner``, the codec of
-    the plain values; metadata of the field is ignored. For values that are encrypted already give the stored type.
+    is Murmur3. Conversions are lossless, except that floating-point numbers are rounded to ``float``; values that do
+    not fit are errors of their rows. *round* applies to points in time with fractions of a millisecond: "error" refuses
+    them, "floor" takes the millisecond before, "nearest" the nearest one, of two the even one. Counters are refused.
+    Values of encrypted columns are encrypted one by one, by the ``seal(bytes)`` of a cipher that has ``inner``, the
+    codec of the plain values; metadata of the field is ignored. For values that are encrypted already give the stored
+    type.
     """
 
     names: Final[tuple[str, ...]]
@@ -290,21 +293,26 @@ class IngestPlan:
         clustering: Iterable[str] = (),
         nulls: Literal["unset", "null"] = "unset",
         tokens: bool = True,
+        round: Literal["error", "floor", "nearest"] = "error",
     ) -> None: ...
     def __len__(self) -> int:
         """Return the number of columns."""
-    def reader(self, schema: Any, *, others: Literal["error", "ignore"] = "error") -> RowReader:
+    def reader(
+        self, schema: Any, *, others: Literal["error", "ignore"] = "error", encoded: Iterable[str] = ()
+    ) -> RowReader:
         """Return a reader for arrays of the schema in a capsule, which is not consumed; the same schema gives the same
         reader again. ValueError with all misfits, a line each. *others*: columns of the data that the plan lacks.
-        Columns that the data lacks are left unset, except those of the primary key, which are required."""
+        Columns that the data lacks are left unset, except those of the primary key, which are required. *encoded*:
+        columns of binary whose values are encoded already, by ``Codec.encode``; they are not checked."""
 
 class RowReader:
     """A plan for one Arrow schema. Immutable."""
 
     plan: Final[IngestPlan]
-    def rows(self, array: Any, *, first: int = 0) -> Rows:
+    def rows(self, array: Any, *, first: int = 0, refused: Mapping[int, str] | None = None) -> Rows:
         """Take over the array of a capsule ``arrow_array``, which must have that schema. ValueError if it is broken.
-        *first* is the number of its first row, for messages."""
+        *first* is the number of its first row, for messages. *refused*: rows of the array, counted from 0, that cannot
+        be written, and the reasons."""
 
 class Rows:
     """Rows of an Arrow array as the bound values of a prepared statement, for the transport (``base/row_source.h``).

@@ -4,7 +4,7 @@ Everything runs under the GIL, so the calls of two threads do not overlap. An in
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from typing_extensions import Self
 
@@ -33,11 +33,14 @@ class Kind:
         """True if *value* is one of these values."""
 
 class InstanceLayout:
-    """The index of each column in a row; columns whose values all rows of a result share follow. Immutable."""
+    """The index of each column in a row; columns whose values all rows of a result share follow. *columns*: names of
+    all columns of the model, for its plan. Immutable."""
 
     names: Final[tuple[str, ...]]
     converters: Final[tuple[Callable[[Any], Any] | None, ...]]
-    def __init__(self, names: Iterable[str], converters: Iterable[Callable[[Any], Any] | None]) -> None: ...
+    def __init__(
+        self, names: Iterable[str], converters: Iterable[Callable[[Any], Any] | None], columns: Iterable[str] = ()
+    ) -> None: ...
     def __len__(self) -> int: ...
     def __contains__(self, name: object) -> bool: ...
 
@@ -45,7 +48,7 @@ class Instance:
     """Base of models: a loaded row, and the values that replace loaded ones. Belongs to the application."""
 
     __connection__: ClassVar[Any]  # of a model class: the name of its connection
-    _shapes: ClassVar[Any]  # of a model class: precomputed objects, until an attribute of it is set
+    _plan: ClassVar[Any]  # of a model class: its ModelPlan
     _is_persisted: bool
     _touched: Final[dict[str, Any]]
     _given: Final[set[str]]
@@ -59,20 +62,17 @@ class Instance:
         explicit: set[str] | None = None,
     ) -> None:
         """Set *row* as the loaded values, and *now*, if given, as the values that are read instead."""
-    def _came(self, name: str, missing: Any = None) -> Any:
+    def _loaded(self, name: str, missing: Any = None) -> Any:
         """Return the loaded value of the column *name*, converted; *missing* if it was not loaded."""
-    def _is_known(self, name: str) -> bool:
-        """True if the value of the column *name* was loaded or written."""
     def save(self) -> Self:
         """Insert the row, or write its changes. Return the instance. Raise the error of the request."""
     def _save_by_slow_path(self) -> None:
-        """Override. As :meth:`save`, if more has to be done than to bind the values."""
+        """Override. As :meth:`save`, by methods that the model, or a program, overrides."""
     def update(self, **values: Any) -> Self:
         """Set these values, and write the changed ones. Return the instance. Raise the error of the request."""
     def _update_by_slow_path(self, values: dict[str, Any]) -> None:
-        """Override. As :meth:`update`, if more has to be done than to bind the values."""
-    def _set_all(self, values: dict[str, Any]) -> None:
-        """Set the values as attribute assignments do."""
+        """Override. As :meth:`update`, by methods that the model, or a program, overrides, and for values that are
+        refused."""
     def __setstate__(self, state: Any) -> None: ...
 
 class ColumnAccess:
@@ -118,28 +118,6 @@ class KeywordCache:
     def add(self, given: dict[str, Any], found: Any) -> Any:
         """Keep *found* for these names, and return it."""
 
-class Precomputed:
-    """Precomputed objects for models and the keywords of a call, kept by the model. Any thread."""
-
-    def __init__(self, kind: str, settings: dict[str, Any], compute: Callable[[Any, dict[str, Any]], Any]) -> None:
-        """*settings* has the ``DEFAULT_KEYSPACE``; after a change of it objects are computed anew."""
-    def find(self, model: Any, given: dict[str, Any]) -> Any:
-        """Return the kept object, or the result of *compute*."""
-    def keep(self, known: KeywordCache, given: dict[str, Any], found: Any) -> Any:
-        """Have *known* keep *found*, also None, for these keywords. Return it."""
-
-class ExactKinds:
-    """Binds values unmodified, containers copied, if they are of exactly these kinds; has the index of each.
-    Immutable."""
-
-    def __init__(self, kinds: Iterable[Kind | type | None], places: Iterable[int], count: int) -> None:
-        """*kinds*: a class stands for its values; None for no value."""
-    def bound(self, given: dict[str, Any]) -> list[Any] | None:
-        """Return a list of *count* bound values, None where no value was given. Return None if the kind of a value is
-        not the one at its position in *given*."""
-    def bind_with(self, given: dict[str, Any], last: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-        """Return the bound values with *last* after them; and without that."""
-
 class PreparedEntry:
     """A prepared statement and the cache of its execute plans, a :class:`~cassandra._core.routing.PlanCache`."""
 
@@ -180,147 +158,22 @@ class ReadyStatements:
         connected, its session is not an unmodified one, no statement is prepared, or only for a table that has been
         replaced since, or the values cannot be bound."""
 
-class FastRequest:
-    """A precomputed request of a model and the keywords of a call, with values that are bound unmodified. Any thread.
+class RowRead:
+    """Reads the row with values of exactly these *kinds* by *names*, and *last* bound after them. Any thread.
+    Immutable, except the layout of its rows, which the first result determines.
 
-    Methods that make a request return None if the slow path is needed, and nothing was sent; or if the request has to
+    Methods that make a request return None if a query set is needed, and nothing was sent; or if the request has to
     be repeated, because its statement had to be prepared again."""
 
-    model: Final[Any]
-    shape: Final[Any]
-    keyspace: Final[Any]
-    def __init__(self, model: Any, shape: Any, keyspace: Any, ready: ReadyStatements) -> None: ...
-    def _must_be_repeated(self, error: Exception, future: Any) -> bool:
-        """Override. Return True if a request that ended with *error* has to be repeated."""
-
-class RowUpdate(FastRequest):
-    """Replaces the values of some columns in a row of *layout*. Immutable.
-
-    *given*: per name, in their order, the class of its value, its index among the bound values, and its index in a row.
-    *key*: class and row index of the values that are bound after those. *others*: those of the other columns, and a
-    predicate that accepts values of another class. *layout* has all columns.
-    *unmodified*: methods that write in the slow path; the fast path is used while they are not replaced."""
-
-    layout: Final[InstanceLayout]
-    def __init__(
-        self,
-        model: Any,
-        shape: Any,
-        keyspace: Any,
-        ready: ReadyStatements,
-        unmodified: UnmodifiedMethods,
-        layout: InstanceLayout,
-        given: Iterable[tuple[type | None, int, int]],
-        key: Iterable[tuple[type | None, int]],
-        others: Iterable[tuple[type | None, int, Callable[[Any], bool]]],
-    ) -> None: ...
-    def bound(self, instance: Instance, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-        """Return the bound values, and the resulting row. None if the slow path is needed: a value is of another class,
-        or unchanged; *instance* has columns that were not loaded, or that are converted, not only copied, when they are
-        read; or a value or an attribute of its own was set on it, or a container was changed in place."""
-    def send(self, instance: Instance, given: dict[str, Any]) -> tuple[Any, tuple[Any, ...]] | None:
-        """Return the future of the request, and the resulting row. Once it was sent, the instance has the new values,
-        also if the request fails."""
-
-class RowUpdates(Precomputed):
-    """The :class:`RowUpdate` of models and the names of values."""
-
-    def write(self, instance: Instance, given: dict[str, Any]) -> bool:
-        """Send as :class:`RowUpdate` does, and wait. Return True if it was written, and the instance has the new row.
-        Raise the error of the request; the instance has the new values then, too."""
-
-def set_row_updates(updates: RowUpdates) -> None:
-    """Set the updates by which ``Instance.update`` writes from now on."""
-
-class RowInsert(FastRequest):
-    """Inserts a row with values of some columns, which *exact* binds, and of others that are made. Immutable.
-
-    *made*: name, index among the bound values, kind, and factory of the value. *left*: predicates, true if a column
-    may be left without a value. *places*: per column of *layout*, the index of its value among the bound values, or
-    None."""
-
-    def __init__(
-        self,
-        model: Any,
-        shape: Any,
-        keyspace: Any,
-        ready: ReadyStatements,
-        unmodified: UnmodifiedMethods,
-        layout: InstanceLayout,
-        exact: ExactKinds,
-        made: Iterable[tuple[str, int, Kind | type | None, Callable[[], Any]]],
-        left: Iterable[Callable[[], bool]],
-        places: Iterable[int | None],
-    ) -> None: ...
-    def defaults(self) -> dict[str, Any]:
-        """Make values for the columns that are not given."""
-    def bound(self, given: dict[str, Any], made: dict[str, Any]) -> list[Any] | None:
-        """Return the bound values, from *given* and *made*."""
-    def send(self, given: dict[str, Any], made: dict[str, Any]) -> tuple[Any, list[Any]] | None:
-        """Return the future of the request, and the bound values."""
-    def write(self, given: dict[str, Any], made: dict[str, Any]) -> Any:
-        """Send, and wait. Return the instance of the row that was written. Raise the error of the request."""
-    def written(self, bound: list[Any]) -> Any:
-        """Return the instance of a row that was written."""
-
-class RowSave:
-    """Writes instances of one model whose values are bound unmodified: new ones by a :class:`RowInsert`, changes by a
-    :class:`RowUpdate`. Any thread. Immutable, except for the *most* plans of each that it keeps.
-
-    *kinds*: per column of *layout*, the kind of its values. *is_key*: true for columns of the primary key. *is_needed*:
-    true for columns that are not null in a new row. *settings* has the ``DEFAULT_KEYSPACE``; after a change of it plans
-    are made anew. *unmodified*: methods that write in the slow path."""
-
-    model: Final[Any]
-    layout: Final[InstanceLayout]
-    def __init__(
-        self,
-        model: Any,
-        settings: dict[str, Any],
-        unmodified: UnmodifiedMethods,
-        layout: InstanceLayout,
-        kinds: Iterable[Kind | type | None],
-        is_key: Iterable[bool],
-        is_needed: Iterable[bool],
-        most: int,
-    ) -> None: ...
-    def _insert(self, names: tuple[str, ...]) -> RowInsert | None:
-        """Override. Return the plan for a new row with values in the columns *names*."""
-    def _update(self, names: tuple[str, ...]) -> RowUpdate | None:
-        """Override. Return the plan for changes of the columns *names*."""
-    def send(self, one: Instance) -> tuple[FastRequest, Any, tuple[Any, ...]] | None:
-        """Return the plan, the future of its request, and the row for :meth:`written`. None if the slow path is needed:
-        nothing has changed; a null was assigned; the key, or a container in place, was changed; a value is of another
-        kind; a column was not loaded; or *one* has attributes of its own."""
-    def written(self, one: Instance, row: tuple[Any, ...]) -> None:
-        """Take *row* as the stored one: the request has succeeded."""
-
-class RowSaves:
-    """The :class:`RowSave` of models. A model keeps its own, in its ``_shapes``, under *kind*. Any thread."""
-
-    def __init__(self, kind: str, compute: Callable[[Any], RowSave | None]) -> None: ...
-    def find(self, model: Any) -> RowSave | None:
-        """Return the kept object, or the result of *compute*."""
-    def write(self, instance: Instance) -> bool:
-        """Save *instance*, and wait. Return False if the slow path is needed. Raise the error of the request; the
-        instance has its changes then."""
-
-def set_row_saves(saves: RowSaves) -> None:
-    """Set the saves by which ``Instance.save`` writes from now on."""
-
-class RowRead(FastRequest):
-    """Reads the row with values by *names*, which *exact* binds, and *last* after them. Immutable, except the layout of
-    its rows, which the first result determines."""
-
+    plan: Final[ModelPlan]
     names: Final[tuple[str, ...]]
+    shape: Final[Any]
     def __init__(
         self,
-        model: Any,
-        shape: Any,
-        keyspace: Any,
-        ready: ReadyStatements,
+        plan: ModelPlan,
         names: Iterable[str],
-        exact: ExactKinds,
+        shape: Any,
+        kinds: Iterable[type | None],
         last: Any,
         row_factory: Any,
     ) -> None: ...
@@ -328,6 +181,8 @@ class RowRead(FastRequest):
         """Return the future of a request for the row, and the values as they are read."""
     def only_one(self, result: Any, known: tuple[Any, ...]) -> Any:
         """Return the instance of a result."""
+    def _must_be_repeated(self, error: Exception, future: Any) -> bool:
+        """Override. Return True if a request that ended with *error* was not executed and has to be repeated."""
     def _converted(self, given: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """Override. Return the bound values, and the values as they are read, for values of other classes."""
     def _layout_of(self, names: tuple[str, ...]) -> InstanceLayout:
@@ -335,8 +190,199 @@ class RowRead(FastRequest):
     def _several(self, instances: list[Any], known: tuple[Any, ...]) -> Any:
         """Override. Return the result for no or several instances."""
 
-class RowReads(Precomputed):
-    """The :class:`RowRead` of models and the names of values."""
+VERBS: Final[dict[str, int]]  # numbers of statements, by their first words
+OVERRIDES: Final[dict[str, int]]  # what a model may override: flags by name
 
-    def read(self, model: Any, given: dict[str, Any]) -> Any:
-        """Send as :class:`RowRead` does, and wait. Return the instance. Raise the error of the request."""
+class ModelColumn(Protocol):
+    """A column of a model, as the engine uses it."""
+
+    column_name: str
+    db_field_name: str
+    primary_key: bool
+    static: bool
+    required: bool
+    has_default: bool
+    changes_in_place: bool
+    def validate(self, value: Any) -> Any:
+        """Return a value as it may be stored. Raise an error if it is not valid."""
+    def to_python(self, value: Any) -> Any:
+        """Return a given value as an instance has it."""
+    def to_database(self, value: Any) -> Any:
+        """Return a value as it is bound."""
+    def get_default(self) -> Any:
+        """Return the default."""
+    def _val_is_null(self, val: Any) -> bool:
+        """True if a value is stored as null."""
+
+class WriteCondition(Protocol):
+    """A condition of a write."""
+
+    field: str
+
+class WriteBatch(Protocol):
+    """A batch of an instance."""
+
+    def _join(self, statement: Any, connection: Any) -> None:
+        """Add a statement that is executed over *connection*."""
+
+class ColumnPlan:
+    """How the values of a column are made, checked, compared and bound. Immutable.
+
+    Values of the class *checked* are valid, and those of the class *bound* are stored, as they are. *convert* makes a
+    given value the value of an instance, also None if *converts_none*. *initial* makes the value of a column that was
+    neither given nor loaded; None makes None. *change* is called with column, value and previous value, and returns the
+    Change of a value that is not assigned as a whole. *empty_is_null*: None if the column decides which values are
+    null."""
+
+    name: Final[str]
+    column: Final[Any]
+    number: Final[int]
+    initial: Final[Callable[[], Any] | None]
+    kind: Final[Kind | None]
+    def __init__(
+        self,
+        column: Any,  # a ModelColumn
+        number: int,
+        kind: Kind | None,
+        checked: type | None,
+        bound: type | None,
+        convert: Callable[[Any], Any] | None,
+        converts_none: bool,
+        initial: Callable[[], Any] | None,
+        change: Callable[[Any, Any, Any], Change | None] | None,
+        empty_is_null: bool | None,
+        is_counter: bool,
+        is_map: bool,
+    ) -> None: ...
+    def in_text(self, value: Any) -> Any:
+        """Return a bound *value* as it is bound in a statement that is not prepared."""
+
+class Change:
+    """A change of a container or counter: its clause, what determines the clause's text, and the bound values."""
+
+    clause: Final[Any]
+    text: Final[Any]
+    values: Final[Iterable[Any]]
+    def __init__(self, clause: Any, text: Any, values: Iterable[Any]) -> None: ...
+
+class Write:
+    """A statement that writes an instance: the parts that it consists of, its shape, and the values to bind. Its text
+    is composed for the first statement of a shape, or if it is needed. Immutable."""
+
+    plan: Final[ModelPlan]
+    verb: Final[int]
+    columns: Final[list[ColumnPlan]]
+    parts: Final[list[Any]]  # of each column: the bound value, or its Change
+    keys: Final[list[ColumnPlan]]
+    key_values: Final[list[Any]]
+    options: Final[dict[str, Any] | None]  # of the instance, by their names
+    conditions: Final[Any]
+    shape: Final[Any]
+    values: Final[list[Any]]
+    def statement(self) -> Any:
+        """Return the statement with its text."""
+
+class PreparedWrites:
+    """The statements that write an instance now, for a task. Its values have been copied: what is set while the task
+    waits remains a change."""
+
+    instance: Final[Instance]
+    writes: Final[list[Write]]
+    options: Final[dict[str, Any] | None]  # of the instance, by their names
+    connection: Final[Any]
+    def join(self) -> bool:
+        """Add the statements to the batch of the instance. Return False if there is none."""
+    def send(self, write: Write) -> Any:
+        """Return the future of the request of a statement; None if it cannot be sent as it is."""
+    def finish(self) -> None:
+        """Take the values that were written as the stored ones."""
+
+class ModelPlan:
+    """Reads and writes of one model. Any thread.
+
+    *layout* has all columns. *settings* has the ``DEFAULT_KEYSPACE``; after a change of it, and of an attribute of the
+    model, texts are composed anew. *unmodified*: methods that programs see called; instances are written natively while
+    none is replaced, and none of *methods* is set on an instance. *options* of instances, by name, with values that
+    mean that they are not set; *inherited*: those that instances of a query set have from it. *deferred* makes the
+    statement of a batch.
+    """
+
+    model: Final[Any]
+    columns: Final[tuple[ColumnPlan, ...]]
+    layout: Final[InstanceLayout]
+    def __init__(
+        self,
+        model: Any,
+        columns: Iterable[ColumnPlan],
+        layout: InstanceLayout,
+        settings: dict[str, Any],
+        ready: ReadyStatements,
+        unmodified: UnmodifiedMethods,
+        methods: frozenset[str],
+        options: dict[str, Any],
+        inherited: frozenset[str],
+        deferred: Callable[[Write], Any],
+    ) -> None: ...
+    def forget(self) -> None:
+        """An attribute of the model was set."""
+    def overrides(self) -> int:
+        """Return what the model overrides: a sum of OVERRIDES."""
+    def read(self, given: dict[str, Any]) -> Any:
+        """Return the instance of the row with these values; None if a query set is needed."""
+    def read_of(self, given: dict[str, Any]) -> Any:
+        """Return the RowRead of the names of these values; None if a query set is needed."""
+    def begin(self, one: Instance, values: dict[str, Any]) -> None:
+        """Make *one* a new instance with these values."""
+    def create(self, values: dict[str, Any], options: dict[str, Any] | None = None) -> Any:
+        """Insert a row with these values, or add that to the batch among the *options* of a query set, and return its
+        instance. None if a method has to be called that the model overrides, to report an unknown name, or for other
+        options."""
+    def make(self, values: dict[str, Any]) -> Any:
+        """Return a new instance with these values; None if a method has to be called that the model overrides, or to
+        report an unknown name."""
+    def new(self, values: dict[str, Any], options: dict[str, Any] | None = None) -> Any:
+        """Return a new instance with these values, and with those of *options* that instances have; its ``__init__`` is
+        not called."""
+    def previous(self, one: Instance, name: str) -> Any:
+        """Return the value of a column when the instance was last loaded or written; None if it never was."""
+    def changed(self, one: Instance) -> list[str]:
+        """Return the names of the columns with changed values."""
+    def can_update(self, one: Instance) -> bool:
+        """True if the row exists already: it was loaded or written, and its key has not changed since."""
+    def validate(self, one: Instance) -> None:
+        """Check all values, and convert those that can be converted. The instance has containers of its own then."""
+    def saves(self, one: Instance, options: dict[str, Any] | None, exists: bool) -> list[Write]:
+        """Return the statements that insert the row, or update it if it exists."""
+    def updates(self, one: Instance, options: dict[str, Any] | None, exists: bool) -> list[Write]:
+        """Return the statements that write only the changes."""
+    def deletes(self, one: Instance, options: dict[str, Any] | None) -> Write:
+        """Return the statement that deletes the row, or the rows with these parts of the key."""
+    def deletes_nulls(self, one: Instance, options: dict[str, Any] | None, conditions: Any) -> list[Write]:
+        """Return the statement that deletes values that became null, in a list."""
+    def settle(self, one: Instance, loaded: Any = None) -> None:
+        """Take the current values as the stored ones. *loaded*: names of the columns that were read, for the instance
+        of a new row. Columns that were not loaded, and neither set nor changed since, stay unknown."""
+    def prepare(self, one: Instance, values: dict[str, Any] | None = None) -> PreparedWrites | None:
+        """Return the writes of ``save()``, or, with *values*, of ``update()`` after these values were set. None if
+        methods have to be called that the model, or a program, overrides, or to report an error."""
+
+    # To be overridden.
+    def _describe(self) -> tuple[int, bool, Iterable[str], Iterable[str], Iterable[str]]:
+        """Return what the model overrides, whether it has counters, and the names of its primary key, of its partition
+        key and of its clustering keys."""
+    def _read_of(self, names: tuple[str, ...]) -> RowRead | None:
+        """Return the RowRead of these columns."""
+    def _layout_without(self, unknown: set[str]) -> InstanceLayout:
+        """Return the layout of instances of which these columns were neither loaded nor written."""
+    def _statement(self, write: Write) -> Any:
+        """Return the statement of a Write, with its text."""
+    def _shape_and_values(self, statement: Any) -> tuple[Any, list[Any]]:
+        """Return shape and values of a statement."""
+    def _microseconds(self, timestamp: Any) -> int:
+        """Return a timestamp in microseconds."""
+    def _removed_keys(self, column: Any, value: Any, before: Any) -> Change | None:
+        """Return the Change that removes keys from a map; None if none were removed."""
+    def _must_be_repeated(self, error: Exception, future: Any) -> bool:
+        """Return True if a request that ended with *error* was not executed and has to be repeated."""
+    def _execute(self, write: Write, prepared: PreparedWrites) -> None:
+        """Execute a statement that cannot be sent as it is, and wait."""

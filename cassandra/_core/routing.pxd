@@ -1,7 +1,29 @@
 # C fields and functions that other extensions use for every request.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
 from libcpp cimport bool as cbool
-from libcpp.atomic cimport atomic
+from libcpp.atomic cimport atomic, memory_order_relaxed
+from libcpp.memory cimport shared_ptr
+
+
+cdef extern from "routing/load.h" namespace "fastcql" nogil:
+    cdef cppclass ShardLoad:
+        atomic[int32_t] in_flight
+
+    cdef cppclass HostLoad:
+        void set_sharding(uint32_t shards, uint32_t ignore_msb) except +
+        ShardLoad& of_shard(uint32_t shard)
+        ShardLoad& of_token(int64_t token)
+
+
+# The fields of a host that every request reads: base of ``Host``.
+cdef class HostState:
+    cdef atomic[int8_t] up
+    cdef public Py_hash_t _hash
+    cdef shared_ptr[HostLoad] load
+
+
+# The load of *shard*; if it is None, of the shard of *token*; if that is None, of the first one.
+cdef ShardLoad* load_of(HostState host, shard, token) except NULL
 
 
 cdef class Target:
@@ -59,3 +81,14 @@ cdef class PlanCache:
 
 
 cdef object last_plan_of(PlanCache cache)
+
+
+# When a prepared statement was sent last, by the monotonic clock; shared by its copies and all of its plans.
+cdef class LastUse:
+    cdef atomic[double] seconds
+
+
+cdef inline void note_use(LastUse use, double now) noexcept:
+    """Record a use. One within a second of the last recorded one writes nothing: threads do not share the line."""
+    if now - use.seconds.load(memory_order_relaxed) >= 1.0:
+        use.seconds.store(now, memory_order_relaxed)

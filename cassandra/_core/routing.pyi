@@ -130,6 +130,13 @@ class HostState:
     any other host has no effect."""
     _hash: int
 
+def set_sharding(host: HostState, sharding: ShardingInfo | None) -> None:
+    """Count the requests to *host* by its shards; None: all together."""
+
+def least_loaded_first(hosts: list[Any], shards: list[Any] | None, token: int | None) -> None:
+    """Order *hosts* by load, those of equal load as they are. *shards*: the shard of each that counts; without them,
+    the shard of *token*, else the first one. No effect if one of the hosts is not a :class:`HostState`."""
+
 class Count:
     """Counts from 0, for many threads: the turn of a round-robin, or a number of changes."""
 
@@ -166,6 +173,7 @@ class RouteHosts:
 
     With *average_of*, called once for each host, two of the candidates are drawn at random. The first one is used
     unless its product of latency and requests in flight, which *in_flight* returns, is clearly above the other's.
+    Otherwise, with *by_load*, two replicas are drawn, and the less loaded one is used (``cpp/routing/load.h``).
     """
 
     def __init__(
@@ -181,6 +189,7 @@ class RouteHosts:
         seed: int,
         average_of: Callable[[Any], LatencyAverage] | None = None,
         in_flight: Callable[[Any], int] | None = None,
+        by_load: bool = False,
     ) -> None: ...
     @property
     def is_current(self) -> bool:
@@ -193,7 +202,8 @@ class RouteRing:
     def __init__(self, hosts: RouteHosts, ring: TokenRing | None = None, replicas: Any = None) -> None: ...
 
 class RoutePlan:
-    """Selects the first host and shard of requests by their tokens: one of the nearest live replicas, at random; else
+    """Selects the first host and shard of requests by their tokens: one of the nearest live replicas, at random or by
+    load; else
     the next host in turn. Suspects are selected only if there are no others.
 
     :param make: returns the hosts and the ring to use; called now, and when those are no longer current.
@@ -238,7 +248,7 @@ class TierPlan:
     def __init__(
         self,
         near: tuple[Any, ...],
-        far_keys: Callable[[], tuple[Any, ...]],
+        far_keys: Callable[[], tuple[Any, ...]] | None,
         hosts_of: Callable[[Any], tuple[Any, ...]],
         turn: int,
     ) -> None: ...
@@ -341,3 +351,11 @@ class PlanCache:
     others: dict[tuple[int, int], Any]
     def discard(self) -> None:
         """Drop the last plan and keep no other: a setting of the statement has changed, which has another cache."""
+
+class LastUse:
+    """When a prepared statement was sent last, by the monotonic clock, exact to a second. Any thread."""
+
+    at: float
+    def __init__(self, now: float) -> None: ...
+    def note(self, now: float) -> None:
+        """Record a use."""

@@ -11,7 +11,7 @@ from libc.stdint cimport INT64_MAX, int8_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memset
 from libcpp cimport bool as cbool
 from libcpp.atomic cimport atomic, memory_order_acq_rel, memory_order_acquire, memory_order_relaxed
-from libcpp.memory cimport shared_ptr
+from libcpp.memory cimport make_shared, shared_ptr
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
@@ -20,6 +20,7 @@ from cassandra._core.cpython.references cimport (
     EpochReader,
     borrow_reference,
     exchange_reference,
+    get_item,
     load_once,
     load_reference,
     put_once,

@@ -7,12 +7,14 @@ without an observer. Every method here may be called from any thread unless stat
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextvars import ContextVar
 from ssl import MemoryBIO, SSLError, SSLObject
 from typing import Any, Final, Literal, Protocol, overload
 
 from typing_extensions import Buffer, Self
 
 from cassandra._core.memory import MemoryPool
+from cassandra._core.routing import HostState
 
 # Why an attempt ended without a response (Failure.kind).
 TIMED_OUT: Final[int]
@@ -72,35 +74,33 @@ class Operation:
     _priority: int
     """NORMAL; FIRST: the first in an admission queue; DRIVER: subject to no limit but the protocol's."""
     def __init__(self) -> None: ...
+    def _set_prompt(self, watched: bool = True) -> None:
+        """Have outcomes processed when they arrive: plain ones by a waiter or event loop, if there is one. Before the
+        first submit. *watched*: the I/O thread polls for them; False if the caller is about to wait."""
     def _take(self) -> tuple[int, Frame | Failure] | None: ...
     def _take_all(self) -> list[tuple[int, Frame | Failure]]:
         """Take all outcomes, oldest first. For an operation with many requests, which are identified by their attempt
         numbers. Each outcome is taken exactly once, as by :meth:`_take`."""
-    def _take_into(self, found: deque[tuple[int, Frame | Failure]]) -> bool:
-        """Append all outcomes to *found*, in one native section. Return True if there were any but NO_ATTEMPT."""
     def _wait(self, timeout: float | None = None) -> bool:
         """Block without the GIL until an outcome is ready or ``_finish`` was called; False when *timeout* (seconds)
         passed. Signal handlers run; KeyboardInterrupt is raised here at once."""
     def _ask(self) -> None: ...  # this thread takes outcomes repeatedly, and may poll for them itself
     _answered: Final[bool]  # there is an outcome that was not taken
-    def _finish(self) -> None:
-        """End the request: wakes all waiters, present and future."""
+    def _finish(self) -> None: ...  # end the request: wakes all waiters, present and future
     _finished: Final[bool]
     def _rearm(self) -> None: ...  # from finished to pending, for the next page; only without waiters
     def _set_eager(self) -> None:
         """From now on call ``_on_outcome`` for hot outcomes too; for one that is ready already, on this thread."""
     def _attach(self, queue: CompletionQueue | None) -> None:
         """From now on deliver through *queue*; an outcome that is ready already is queued."""
-    def _wake_up(self) -> None:
-        """End a wait. Any thread."""
+    def _wake_up(self) -> None: ...  # end a wait. Any thread
     def _inject(self, attempt: int, outcome: Frame | Failure) -> None:
         """Deliver an outcome as a channel does. Where the I/O thread would call ``_on_outcome``, this thread does,
         before this method returns; within ``_on_outcome``, after that returned."""
     def _on_forked(self) -> None:
         """In a forked child, once, when the outcome of a request of the parent is requested; only the parent gets it.
         Raises ConnectionShutdown unless overridden."""
-    def _on_outcome(self) -> None:
-        """Override. Takes and processes outcomes; must not block and must not raise."""
+    def _on_outcome(self) -> None: ...  # override. Takes and processes outcomes; must not block and must not raise
     def _on_silent(self, attempt: int) -> None: ...  # override; its peer is silent; on the I/O thread
 
 class ConnectionBase:
@@ -114,32 +114,117 @@ class ConnectionBase:
     """The channel, if it takes frames unmodified; None: :meth:`submit` transforms them."""
     orphaned_threshold: int
     """Number of orphaned streams from which on another connection is preferred."""
+    recorder: HostRecorder | None  #: Counts the requests to its host; None without metrics.
     def orphan(self, stream: int, operation: Operation, attempt: int = 0) -> bool:
         """Give up the request of *stream*. Return False if it is completed already."""
 
 class RequestHooks:
     """The slow path of a request. Methods are called on the I/O thread unless stated otherwise."""
 
-    def send(self, request: Any, page: int) -> None:
-        """Send to the next host of the plan. Also on a caller's thread."""
+    def send(self, request: Any, page: int) -> None: ...  # send to the next host of the plan. Also on a caller's thread
     def send_to(self, request: Any, target: Any, page: int) -> bool:
         """Send to *target*. Return False if nothing was sent. Also on a caller's thread."""
-    def look(self, request: Any) -> None:
-        """Handle that all peers of its attempts are silent."""
+    def look(self, request: Any) -> None: ...  # handle that all peers of its attempts are silent
     def read_plain(self, request: Any, attempt: Attempt, frame: Frame) -> tuple[Any, Any] | None:
         """Return the rows and extras of a plain result, else None. Changes nothing; also on a caller's thread."""
     def process(self, request: Any, attempt: Attempt, answer: Frame | Failure) -> None:
         """Process an outcome that is not a plain result."""
-    def is_repeatable(self) -> bool:
-        """Return True if the statement is idempotent."""
-    def gave_up(self, request: Any, attempt: Attempt) -> None:
-        """The response to *attempt* is not needed any more."""
+    def speculate(self, request: Any, page: int) -> None: ...  # send to another host too, if the policy permits it
+    def is_repeatable(self) -> bool: ...  # return True if the statement is idempotent
+    def gave_up(self, request: Any, attempt: Attempt) -> None: ...  # the response to *attempt* is not needed any more
     def may_be_executed(self, request: Any) -> bool:
         """Return True if a server may have executed the statement. Any thread."""
+    def is_as_compiled(self) -> bool:
+        """Return True if neither the message nor the order of the hosts was changed. On a caller's thread."""
 
-class PageObserver:
+SERIES_PER_HOST: Final[int]
+COUNTERS_PER_SERIES: Final[int]
+
+def bucket_bounds() -> tuple[float, ...]:
+    """Return the upper bounds of the buckets of histograms, in seconds, ascending."""
+
+class HostRecorder:
+    """Series of counters and a histogram of latencies each, for the requests to one host. Series have numbers below
+    ``SERIES_PER_HOST``, and counters below ``COUNTERS_PER_SERIES``; IndexError for others. Any thread."""
+
+    def record(self, number: int, seconds: float) -> None: ...  # add a time to the histogram of the series *number*
+    def count(self, number: int, counter: int, more: int = 1) -> None: ...
+    def counted(self, number: int, counter: int) -> int: ...
+    def latencies(self, number: int, recent: bool = False) -> tuple[tuple[tuple[int, int], ...], int, int, int] | None:
+        """Return (index and count of each bucket that is not empty), and sum, minimum and maximum in nanoseconds, of
+        the times in the histogram; None if the series has counted nothing. *recent*: of about the last minute; the
+        minimum and maximum are those of all times."""
+    def _in_child(self) -> None: ...  # in a forked child
+
+def count_requests() -> None:
+    """Have the results counted that no thread takes, in this process."""
+
+class RequestRecorder:
+    """Counts the requests of one series. Native code counts results, by the recorder of the connection."""
+
+    number: Final[int]
+    def __init__(self, number: int) -> None: ...
+    def _recorder_of(self, host: Any) -> HostRecorder:
+        """Override. Return the recorder of a host; None: of requests that no host has responded to."""
+    def _page_failed(self, host: Any, error: BaseException) -> None:
+        """Override. Count a page that has ended with *error*."""
     def page_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
-        """A page of *request* ended, *elapsed* seconds after it began. On the I/O thread."""
+        """Count a page of *request* that ended *elapsed* seconds after it began. On the I/O thread."""
+    def attempt_sent(self, host: Any) -> None:
+        """Override, as the following. An attempt was sent to *host* by the slow path. On the thread that sends; the
+        following on the I/O thread."""
+    def attempt_failed(self, host: Any, error: BaseException, decision: Any) -> None:
+        """An attempt failed; *decision* of the retry policy, None if it was not called."""
+    def speculative_attempt(self, host: Any) -> None:
+        """Another attempt is made, as *host* (None if not known) has not responded yet."""
+    def timed_out(self, host: Any) -> None: ...  # the request has exceeded its timeout
+    def unprepared(self, host: Any) -> None: ...  # *host* does not have the prepared statement
+
+class SpanGate:
+    """Selects requests by the span in the OpenTelemetry context of the calling thread or task: those under a sampled
+    span; those without a span if *roots* is true; those under a span that is not sampled if *unsampled* is."""
+
+    def __init__(
+        self,
+        variable: ContextVar[Any] | None,
+        current: Callable[[], Any],
+        key: object,
+        suppressing: tuple[object, ...],
+        roots: bool,
+        unsampled: bool,
+        kind: type[tuple[Any, ...]] | None,
+        flags_at: int,
+        valid_at: int,
+    ) -> None:
+        """*variable* has the current context, or else *current* returns it; *key* is that of the span in it. A context
+        in which one of the keys *suppressing* is true selects nothing. *kind*: the type of the contexts of spans, if
+        trace flags and validity can be read as its items at *flags_at* and *valid_at*."""
+    def __call__(self) -> bool: ...
+
+class RequestObserver:
+    """See ``observers.pxi``. Pages are reported if they are tracked or slow."""
+
+    threshold: Final[float]  # seconds
+    gate: Final[Any]
+    def __init__(self, threshold: float, gate: Any) -> None:
+        """*gate*: None, or True, or a function that returns True for requests that are to be tracked."""
+    def will_wait(self) -> None: ...  # the calling thread waits for the request that it makes next
+    def selects(self) -> bool: ...  # true if the request that the calling thread is about to make is to be tracked
+    def observe(self, request: Any) -> None:
+        """Observe the current page of *request*. On a caller's thread, before it is sent."""
+    def begin(self, request: Any, waits: bool) -> None:
+        """Override. A tracked page of *request* begins, on a caller's thread, which *waits* for it."""
+    def sending(self, request: Any, attempt: Attempt) -> None:
+        """Override. *attempt* of a tracked page is about to be sent. Any thread."""
+    def ended(self, request: Any, attempt: Attempt, error: BaseException | None) -> None:
+        """Override. *attempt* of a tracked page has an outcome, or could not be sent."""
+    def tracked_ended(
+        self, request: Any, tracked: Any, answered: Attempt | None, error: BaseException | None, elapsed: float
+    ) -> None:
+        """Override. A page of *request* has ended, whose ``_tracked`` was *tracked*; *answered*: by the response to
+        this attempt, if that was not reported yet. On any thread. Called again if a signal handler interrupts it."""
+    def slow_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
+        """Override. A slow page has ended. On the I/O thread."""
 
 class Attempt:
     """One send of a request: host, connection and stream, needed to give it up, and how to read its response."""
@@ -164,8 +249,7 @@ class Attempt:
         number: int = -1,
         plan: Any = None,
     ) -> None: ...
-    def abandon(self, request: Operation) -> None:
-        """Give up the response, which *request* does not need any more."""
+    def abandon(self, request: Operation) -> None: ...  # give up the response, which *request* does not need any more
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
@@ -196,11 +280,14 @@ class Request(Operation):
     coordinator_host: Any  #: The host that has responded; None before.
     _picked: Any
     _tracking: Any
+    _tracked: Any
     _latency_recorder: Callable[[Any, float, bool], None] | None
+    def _track_latency(self, tracker: SpeculationTracker) -> None:
+        """Have *tracker* record the latency of the current page, and count it in the budget, unless that was done."""
     def _set_latency_recorder(self, latency_recorder: Callable[[Any, float, bool], None]) -> None: ...
     _ending: Callable[..., bool] | None  # called instead of ``_end``, which it calls
     def _begin(
-        self, session: Any, metrics: PageObserver | None, timeout: Any, start: float, factory: Any, plan: Any,
+        self, session: Any, metrics: RequestRecorder | None, timeout: Any, start: float, factory: Any, plan: Any,
         token: int | None,
     ) -> None: ...  # fmt: skip
     def _handle(self, attempt: Attempt, answer: Frame | Failure) -> None: ...
@@ -284,6 +371,27 @@ def new_awaiting(loop: Any) -> Any:
 def resolve(waiter: Any, value: object) -> None:
     """Complete *waiter*, an asyncio future or similar, from any thread. No effect if its loop was closed meanwhile."""
 
+class SpeculationTracker:
+    """Latencies of requests, and the budget of their extra executions. Any thread, no lock."""
+
+    def __init__(self, percentile: float, budget: float) -> None:
+        """*percentile*: above 0, below 100; *budget*: what each request adds to the budget, at most 1."""
+    @property
+    def delay(self) -> float | None:
+        """Seconds within which *percentile* percent of the requests of the last minute ended; None if there are too few
+        of them. Computed about once per second."""
+    def record(self, seconds: float) -> None: ...  # record the latency of a request
+    def deposit(self) -> None: ...  # add a request to the budget
+    def withdraw(self) -> bool: ...  # take an extra execution from the budget. Return False if it is used up
+    def _in_child(self) -> None: ...  # call it in a forked child, before any other use
+
+class SpeculationQueue:
+    """Requests of one plan that wait for a speculative execution. Any thread adds; the I/O thread calls it."""
+
+    tracker: Final[SpeculationTracker]
+    def __init__(self, tracker: SpeculationTracker) -> None: ...
+    def __call__(self) -> None: ...
+
 class ExecutePlanBase:
     """The fast path of the requests of one prepared statement: they are encoded, routed and submitted in one step, as
     long as :meth:`is_valid` returns True. Immutable. Any thread."""
@@ -298,15 +406,22 @@ class ExecutePlanBase:
     dialect: Final[Any]
     result_plan: Final[Any]
     latency_recorder: Final[Callable[[Any, float, bool], None] | None]  # called with the latency of attempts
+    observer: Final[RequestObserver | None]
+    speculation: Final[SpeculationQueue | None]  # of the requests that may be executed a second time
     direct: Final[bool]  # no step is necessary between making a request and sending it
+    metrics: Final[RequestRecorder | None]
+    writes: Final[TableWrites | None]  # of the table that it writes or reads, if results of that are cached
+    cache: Final[ResultCache | None]  # of the statement
     def __init__(
         self, *, prepared: Any, profile: Any, profiles: dict[Any, Any] | None, default_key: Any, default_profile: Any,
-        default_version: int, settings_epoch: Any, metadata: Any, state: Any, metrics: PageObserver | None,
+        default_version: int, settings_epoch: Any, metadata: Any, state: Any, metrics: RequestRecorder | None,
         direct: bool, kind: type[Request], template: Any, clock: Any, timestamps: Callable[[], int] | None,
         on_ahead: Callable[[], None] | None, route: Callable[[int | None], Any] | None, dialect: Any,
         timeout: float | None, row_factory: Any, prefetch: int, result_plan: Any,
         not_sent: tuple[type[BaseException], ...], unset: Any, own_options: Callable[[Any, Any], Any],
-        latency_recorder: Callable[[Any, float, bool], None] | None,
+        latency_recorder: Callable[[Any, float, bool], None] | None, last_use: Any,
+        observer: RequestObserver | None, speculation: SpeculationQueue | None = None,
+        writes: TableWrites | None = None, cache: ResultCache | None = None,
     ) -> None:  # fmt: skip
         """*profiles*, *default_key*, *default_profile*, *default_version*: the dict, key and version that *profile* was
         resolved from, if it is the default profile; else None and 0. *kind*: class of the requests. *route*: function
@@ -314,8 +429,7 @@ class ExecutePlanBase:
         when nothing was sent. *unset*: value of a timeout or row factory that a call omits; *own_options* returns
         attributes of a request for those that it gives. *on_ahead* is called when *clock* is ahead of the system
         time."""
-    def execution(self, request: Any) -> RequestHooks:
-        """Override. Return a new slow path for *request*."""
+    def execution(self, request: Any) -> RequestHooks: ...  # override. Return a new slow path for *request*
     def is_valid(self, session: Any) -> bool:
         """Return True if it was made for *session* and nothing that it depends on has changed."""
     def send(
@@ -327,17 +441,78 @@ class ExecutePlanBase:
         now, or not with these arguments."""
     def try_launch(self, request: Request) -> bool: ...  # submit the first attempt; False if nothing was sent
 
+class TableWrites:
+    """The times of the writes to one table. Any thread."""
+
+    def note(self, token: int | None) -> None: ...  # a write to the partition of *token* has ended; None: to any
+
+class CacheTotals:
+    """The sums of the statistics of several caches, also of those that are gone. Any thread."""
+
+    def statistics(self) -> tuple[int, int, int, int, int, int, int, int]: ...  # the fields of CacheStatistics
+
+class ResultCache:
+    """The pages of the results of one statement, and its reads in flight. Any thread."""
+
+    writes: Final[TableWrites]
+    single_flight: Final[bool]
+    def __init__(
+        self, pool: MemoryPool, writes: TableWrites, is_exact: bool, max_bytes: int, ttl: float, single_flight: bool,
+        seed: int, totals: CacheTotals, decode: Callable[[Any, Frame, Any, Any], Any], expire: Callable[[Any], object],
+        decompress: Callable[[Any, Frame], Frame | None],
+    ) -> None:  # fmt: skip
+        """*is_exact*: the token of a request is that of the only partition that it reads. *decode* returns rows, None
+        and the retained page of ``(decoder, frame, result plan, row factory)``, or None. *expire* limits the time of a
+        request that has joined another one. *decompress* returns a frame of a connection with its body decompressed,
+        None if that is malformed."""
+    def advance(self, seconds: float) -> None: ...  # let time go by, in tests
+    def use(self, plan: ExecutePlanBase, key: tuple[object, ...]) -> None:
+        """Have the requests of *plan* use the pages that requests with the same *key* and result plan have read."""
+    def invalidate(self) -> None: ...
+    def statistics(self) -> tuple[int, int, int, int, int, int, int, int]: ...  # the fields of CacheStatistics
+    def future_of(self, request: InFlightRequest) -> Any: ...
+
+class CachedRequest(Request): ...
+class WriteRequest(Request): ...
+
+class WriteEnding:
+    """``_ending`` of a request that writes to tables of which results are cached; *ending*: the one before."""
+
+    def __init__(self, writes: tuple[tuple[TableWrites, int | None], ...], ending: Any) -> None: ...
+    def __call__(self, request: Request, page: int, result: Any, error: Any, page_info: Any) -> bool: ...
+
+class CachedStatementBase:
+    _cache: Final[ResultCache]
+    def __init__(self, session: Any, statement: Any, cache: ResultCache, default_key: object) -> None: ...
+
+def execute_cached(
+    plan: ExecutePlanBase, session: Any, prepared: Any, parameters: Any, timeout: Any, profile_key: Any, own: Any
+) -> Any:
+    """Return a request, which has ended, has joined another one, or is sent; None if *plan* is not valid for it. *own*:
+    attributes of the request, or None."""
+
+def cached_request(
+    plan: ExecutePlanBase, session: Any, frame: bytes, values: bytes, token: int | None, parameters: Any, timeout: Any
+) -> Any: ...  # a request with nothing sent, for the *values* that *frame* has
+def launch_cached(plan: ExecutePlanBase, request: CachedRequest) -> None: ...
+def set_errors_of_flights(is_own: Callable[[BaseException], bool], copy: Callable[[BaseException], Any]) -> None:
+    """*is_own* returns True for errors that concern only the request that has got them; *copy* copies others for those
+    that have joined it."""
+
 NO_ATTEMPT: Final[int]
 """The attempt number of an outcome of RequestBatch that only reports that a request has ended elsewhere."""
 
-class InFlightRequest:
-    """A request of :class:`RequestBatch`: all data needed to continue it as a request of its own."""
+def pair_of(item: Any, index: int) -> tuple[Any, Any]:
+    """Return *item*, number *index* of a source of (statement, values) pairs. TypeError for a statement alone."""
 
-    index: Final[int]
+class InFlightRequest:
+    """A request in a slot: all data needed to continue it as a request of its own."""
+
+    index: int
     session: Final[Any]
     plan: Final[Any]  # an ExecutePlan
     frame: Final[bytes]
-    token: Final[int | None]
+    token: int | None  # read only
     values: Final[Any]
     host: Final[Any]
     pool: Final[Any]
@@ -345,17 +520,70 @@ class InFlightRequest:
     stream: Final[int]
     started: Final[float]
 
-def pair_of(item: Any, index: int) -> tuple[Any, Any]:
-    """Return *item*, number *index* of a source of (statement, values) pairs. TypeError for a statement alone."""
+class HostWindow:
+    """The number of requests that one client has in flight to one host: additive increase, multiplicative decrease.
 
-class RequestBatch(Operation):
-    """Many requests under one operation. One thread submits and takes outcomes."""
+    One thread at a time. *first*: size until a result or an overload changes it; *most*: the limit of the size."""
+
+    size: Final[int]
+    in_flight: Final[int]
+    has_room: Final[bool]
+    def __init__(self, first: int, most: int) -> None: ...
+    def sent(self) -> None: ...  # count a request that was sent
+    def answered(self) -> None:
+        """A request ended with a result. Grow by one after a round of results, if the window is used."""
+    def gone(self) -> None: ...  # A request ended otherwise
+    def congested(self, sent: float) -> None:
+        """Halve the size: the host reported overload for a request sent at *sent* (seconds of ``time.monotonic``). Once
+        for requests that were in flight together."""
+
+class ManyRequestsBase(Operation):
+    """Many requests under one operation, each in a numbered slot. One thread submits and takes outcomes."""
 
     session: Any  # read only
-    in_flight: Final[int]
-    def _begin(
-        self, session: Any, pool_set: Any, result_type: type[Answer], entry_type: type[tuple[Any, ...]]
-    ) -> None: ...  # fmt: skip
+    @property
+    def in_flight(self) -> int: ...
+    answered: Final[bool]  # there is an outcome to take, or an entry of ``ended`` or ``silent``
+    ended: deque[Any]  # read only
+    """Outcomes to be processed in Python: (request, outcome, seconds of its arrival), unless a subclass has others."""
+    silent: Final[deque[int]]
+    """Slots of requests whose peers are silent; of any thread."""
+    _has_outcomes: Final[bool]  # there are outcomes that were taken and not processed
+    def _begin_in(self, session: Any, pool_set: Any) -> None: ...  # set the session
+    def _limit_hosts(self, first: int, most: int) -> None:
+        """Limit the requests in flight to a host by a :class:`HostWindow` of these sizes."""
+    def window(self, host: Any) -> HostWindow: ...  # the window of *host*
+    def window_sizes(self) -> dict[Any, int] | None:
+        """Return the limit of requests in flight of each host; None if there is none."""
+    def _submit(
+        self, request: InFlightRequest, host: Any, pool: Any, connection: Any, frame: bytes, timeout: float | None,
+        later: bool,
+    ) -> None:  # fmt: skip
+        """Submit *frame* under the slot of *request*, its index; an exception leaves *request* unchanged."""
+    def flush(self) -> None: ...  # send the queued requests
+    def take_outcomes(self, most: int = 0) -> None:
+        """Take all outcomes, or *most*. Never waits. An outcome whose processing was interrupted is begun again by the
+        next call."""
+    def _request(
+        self, slot: int
+    ) -> Any: ...  # the InFlightRequest in *slot*; None if its outcome was taken; any thread
+    def _requests(self) -> list[Any]: ...  # all of them
+    def _forget(self, slot: int | None = None) -> None:
+        """Forget the request in *slot*, or all of them: their outcomes are ignored."""
+    def _orphan(self, request: InFlightRequest) -> bool:
+        """Give up *request*, and forget it. Return False if its outcome is on its way."""
+
+class RequestBatch(ManyRequestsBase):
+    """Compiled requests. :attr:`ended`: requests that ended elsewhere: (index, success, value); *success* is None where
+    *value* is (future, outcome)."""
+
+    results: Final[Results]
+    failed: Callable[[int, BaseException], object] | None
+    """Called with the index and the error of a request that failed; None: errors are results."""
+    def _begin(self, result_type: type[Answer], entry_type: type[tuple[Any, ...]]) -> None:
+        """The results are ``(True, result)`` or ``(False, error)`` as *entry_type*."""
+    def _continue(self, request: InFlightRequest) -> tuple[Request, Attempt]:
+        """Override: return the request that takes over *request* with an outcome that is not plain, and its attempt."""
     def launch(self, plan: ExecutePlanBase, index: int, values: Any) -> bool:
         """Queue request *index*. Return False if no connection accepts it. Raise the exceptions of encoding the
         values."""
@@ -366,34 +594,9 @@ class RequestBatch(Operation):
         pairs are of *statement* and can be queued. Return their number; and None, or () if *pairs* has ended, or the
         statement and values that came next and were not queued, with the exception of encoding them. Exceptions of
         *pairs* are raised."""
-    def send(self) -> None: ...  # send the queued requests
-    _has_outcomes: Final[bool]  # there are outcomes that were taken and not processed
-    ended: Final[deque[Any]]
-    """Requests that ended elsewhere: (index, success, value); *success* is None where *value* is (future, outcome)."""
     observers: Final[dict[int, Any]]
     """Requests that a :class:`FutureObserver` observes and whose outcomes are not processed, by index."""
-    def _take_outcomes(
-        self,
-        results: Results,
-        failed: Callable[[int, BaseException], object] | None,
-        go_on: Callable[[InFlightRequest], tuple[Request, Attempt]],
-        most: int = 0,
-    ) -> None:
-        """Take all outcomes, or *most*: ``(True, result)`` as *entry_type* for plain ones, ``failed(index, error)``, or
-        ``(False, error)`` without *failed*, if rows could not be decoded; others are handed over to the request that
-        *go_on* returns. Never waits. An outcome whose processing was interrupted is begun again by the next call."""
-    def _take_ended(
-        self,
-        results: Results,
-        failed: Callable[[int, BaseException], object] | None,
-        made: Callable[[Any, Any], Any],
-    ) -> None:
-        """As _take_outcomes, for :attr:`ended`; ``made(future, outcome)`` is the result of a request."""
-    def _request(
-        self, slot: int
-    ) -> InFlightRequest | None: ...  # the one in *slot*, if it is still in flight; any thread
-    def _forget(self, slot: int | None = None) -> None:
-        """Forget the request in *slot*, or all of them: their outcomes are ignored."""
+    def _take_ended(self) -> None: ...  # as take_outcomes, for :attr:`ended`
 
 class FutureObserver:
     """Notifies *batch* of the outcome of *future*, its request *index*, on *loop*; in place of an asyncio future."""
@@ -428,31 +631,25 @@ class Answer:
     response_future: Any
     """Made by :meth:`_future_of` at the first access, for a request without a future."""
     @classmethod
-    def _of(cls, future: Any, outcome: tuple[Any, ...]) -> Self:
-        """Return the page that *future* has received."""
+    def _of(cls, future: Any, outcome: tuple[Any, ...]) -> Self: ...  # return the page that *future* has received
     _page_iter: Any  # iterator over the rows; None until they are iterated
     _fetching: int | None  # the number of the next page while it is requested
     _ahead: float | None  # time of that request if no thread waits for it
     _turned: bool  # the result is at a later page
-    def _future_of(self, request: InFlightRequest) -> Any:
-        """Override: return the future of a request without one."""
-    def _go_ahead(self) -> None:
-        """Override: request the next page, if there is one."""
+    def _future_of(self, request: InFlightRequest) -> Any: ...  # override: return the future of a request without one
+    def _go_ahead(self) -> None: ...  # override: request the next page, if there is one
     def _turn_page(self, page: Any) -> bool:
         """Override: go to the page after that of the iterator *page*, unless another thread has done so; False if there
         is none."""
-    def _turn_to_rows(self, result: Any) -> None:
-        """Override: set the rows to the *result* of a row factory."""
+    def _turn_to_rows(self, result: Any) -> None: ...  # override: set the rows to the *result* of a row factory
     def _turn(self, number: int, before: Any, rows: Any, page_info: tuple[Any, ...], page_iter: Any) -> None:
         """Go to the requested page *number*, in one native section: *rows*, their extras *page_info*, and an iterator
         over the rows. Nothing is done if another thread has turned the page, or if *before* is given and ``_page_iter``
         is another one by now."""
-    def _begin_page(self) -> None:
-        """Begin to iterate over the current page."""
+    def _begin_page(self) -> None: ...  # begin to iterate over the current page
     def _end_page(self, page_iter: Any) -> None:
         """Drop the rows of the last page, unless *page_iter* is not its iterator any more."""
-    def _not_requested(self, number: int) -> None:
-        """Forget the request of page *number*."""
+    def _not_requested(self, number: int) -> None: ...  # forget the request of page *number*
 
 # Return values of Writes.launch and again: as many writes were sent as requested; there are no more rows; so many are
 # in flight that one has to end before the next is sent; a write could not be sent, or its rows not encoded: see
@@ -470,26 +667,7 @@ class WriteSender:
     connection: Final[Any]
     in_flight: Final[int]
 
-class HostWindow:
-    """The number of requests that one client has in flight to one host: additive increase, multiplicative decrease.
-
-    One thread at a time. *first*: size until a result or an overload changes it; *most*: the limit of the size."""
-
-    size: Final[int]
-    in_flight: Final[int]
-    has_room: Final[bool]
-    def __init__(self, first: int, most: int) -> None: ...
-    def sent(self) -> None:
-        """Count a request that was sent."""
-    def answered(self) -> None:
-        """A request ended with a result. Grow by one after a round of results, if the window is used."""
-    def gone(self) -> None:
-        """A request ended otherwise."""
-    def congested(self, sent: float) -> None:
-        """Halve the size: the host reported overload for a request sent at *sent* (seconds of ``time.monotonic``). Once
-        for requests that were in flight together."""
-
-class Writes(Operation):
+class Writes(ManyRequestsBase):
     """Rows of Arrow batches as requests, many under one operation; a *write* is one of them, and has a number. One
     thread at a time, except :meth:`wake-up`.
 
@@ -497,31 +675,21 @@ class Writes(Operation):
     closed: ``(number, outcome, sender)``. The outcome is a Frame or Failure, the exception of submitting it, None where
     there was no connection for it, or the text that explains why its row cannot be encoded."""
 
-    in_flight: Final[int]
     open: Final[int]  # writes that are not closed
     reached: Final[int]  # rows that were taken: also the number of the next one
     done: Final[int]  # rows that were written
     encoded: Final[int]  # bytes of all writes, without repeated sends
     at_end: Final[bool]  # new rows are needed
-    answered: Final[bool]  # there is an outcome to take, or an entry of ``ended``
-    ended: Final[deque[tuple[int, Frame | Failure | Exception | str | None, WriteSender | None]]]
+    ended: deque[tuple[int, Frame | Failure | Exception | str | None, WriteSender | None]]
     def _begin(
-        self, pools: Any, not_sent: tuple[type[BaseException], ...], most: int, adaptive: bool, timestamp: int | None
+        self, not_sent: tuple[type[BaseException], ...], most: int, adaptive: bool, timestamp: int | None
     ) -> None:
         """At most *most* writes are open at a time. *adaptive* finds the limit of each host from its responses.
         *timestamp*: of the first row, each later row has one more; None uses the clock."""
     def _compile(
-        self,
-        head: bytes,
-        values: bytes,
-        tail: bytes,
-        batch_head: bytes,
-        entry: bytes,
-        batch_tail: bytes,
-        max_rows: int,
-        max_bytes: int,
-        overhead: int,
-    ) -> None:
+        self, head: bytes, values: bytes, tail: bytes, batch_head: bytes, entry: bytes, batch_tail: bytes,
+        max_rows: int, max_bytes: int, overhead: int,
+    ) -> None:  # fmt: skip
         """Set the parts of requests other than the rows' values: an EXECUTE's *head*, up to the number of values, the
         *values* that follow a row's own, and its *tail* up to the timestamp; the same for a BATCH, and the bytes that
         precede each row in it. A batch has at most *max_rows* rows and *max_bytes* bytes of values, each row counted
@@ -540,8 +708,7 @@ class Writes(Operation):
         """Set how writes are sent from now on: *route* returns the place for a token, *block* a byte at the end of
         EXECUTE; only connections of *dialect* are used. *on_ahead* is called when *clock* is ahead of the system
         time."""
-    def add(self, rows: Any) -> None:
-        """Set the Rows that come next. All earlier rows have to be launched."""
+    def add(self, rows: Any) -> None: ...  # set the Rows that come next. All earlier rows have to be launched
     def launch(self, count: int) -> int:
         """Queue the next *count* writes, or fewer if there are not enough rows or not enough room."""
     def resend(self, number: int) -> int:
@@ -550,12 +717,12 @@ class Writes(Operation):
         """Queue a held write again by this connection. Return False if its dialect is another one."""
     def frame(self, number: int, index: int) -> tuple[bytes, int | None]:
         """Return row *index* of a held write as an EXECUTE of its own, and its token."""
-    def send(self) -> None:
-        """Send the queued writes."""
-    def take_outcomes(self) -> None:
-        """Take all outcomes. Never waits."""
-    def close(self, number: int, written: int) -> None:
-        """Close a held write, *written* rows of which were written."""
+    def _observe(self, observer: RequestObserver | None) -> None:
+        """Append the writes that *observer* finds slow to :attr:`slow` when they have ended."""
+    slow: Final[deque[tuple[int, Any, BaseException | None, float]]]
+    """Slow writes: attempts, last host, error, seconds."""
+    def close(self, number: int, written: int, error: BaseException | None = None) -> None:
+        """Close a held write, *written* rows of which were written; *error*: of the others."""
     def about(self, number: int) -> tuple[int, int, int, int | None, float] | None:
         """Return first row, number of rows, attempts, token and age in seconds of a write; None if it is closed."""
     def orphan(self, number: int) -> bool:
@@ -564,14 +731,10 @@ class Writes(Operation):
         """Reduce the window of the host of a held write, which has reported overload."""
     def doubt(self, number: int) -> None:
         """Note that an attempt of a held write may have been executed; done natively for one without a response."""
-    def is_in_doubt(self, number: int) -> bool:
-        """Return True if an attempt of a held write may have been executed."""
+    def is_in_doubt(self, number: int) -> bool: ...  # return True if an attempt of a held write may have been executed
     def unfinished(self) -> list[int]:
         """Return the numbers of the rows that were taken and whose writes are not closed."""
-    def window_sizes(self) -> dict[Any, int] | None:
-        """Return the limit of writes in flight of each host; None if it is fixed."""
-    def abandon(self) -> None:
-        """End it without a waiter: outcomes that are still to come are dropped."""
+    def abandon(self) -> None: ...  # end it without a waiter: outcomes that are still to come are dropped
 
 class Limit:
     """At most *maximum* requests in flight over all channels that have this limit, and within the limits of *parent*.
@@ -586,8 +749,7 @@ class Limit:
         """Have the waiter notified, once, when there may be room here or, if a limit above is full, in that one. From
         then on NORMAL requests are refused here, until ``end_queue``, which has to follow. Return False if there is
         room, for queued requests."""
-    def end_queue(self) -> None:
-        """The admission queue is empty (a waiter that is set is still notified)."""
+    def end_queue(self) -> None: ...  # the admission queue is empty (a waiter that is set is still notified)
 
 NEW: int
 QUEUED: int
@@ -611,17 +773,14 @@ class AdmissionQueue:
     """Requests that wait for a place in the queue."""
     def __init__(self, on_change: Callable[[], object]) -> None:
         """*on_change* is called on the I/O thread after a change."""
-    def __len__(self) -> int:
-        """Number of requests that are QUEUED."""
+    def __len__(self) -> int: ...  # number of requests that are QUEUED
     def enter(self, entry: AdmissionEntry, most: int, may_be_held_up: bool, reactor: Reactor) -> bool:
         """Append at the end of the queue: QUEUED if fewer than *most* are and none is held up, else HELD_UP or REFUSED.
         Return False, without a change, if it has entered before, or if the reactor was stopped."""
-    def leave(self, entry: AdmissionEntry) -> bool:
-        """End QUEUED or HELD_UP. Return False if the entry was neither."""
+    def leave(self, entry: AdmissionEntry) -> bool: ...  # end QUEUED or HELD_UP. Return False if the entry was neither
     def admit(self, entry: AdmissionEntry, most: int) -> bool:
         """Change HELD_UP to QUEUED if fewer than *most* are QUEUED; else return False."""
-    def close(self) -> None:
-        """Drop the reference to the reactor."""
+    def close(self) -> None: ...  # drop the reference to the reactor
     def take_changes(self) -> list[AdmissionEntry]:
         """Return the entries that have entered or left since the last call, oldest first. On the I/O thread."""
 
@@ -632,8 +791,7 @@ class CompletionQueue:
     def drain(self) -> None:
         """On the loop thread: call ``_on_outcome`` of every queued operation, or of as many as 10 ms suffice for; then
         the descriptor stays readable."""
-    def close(self) -> None:
-        """Process the queued operations; later outcomes are delivered as without a queue."""
+    def close(self) -> None: ...  # process the queued operations; later outcomes are delivered as without a queue
 
 class ChannelGroup:
     """The channels that the requests of one session go to. Any thread, each method in one native section."""
@@ -655,8 +813,7 @@ class ChannelHandler(Protocol):
     """Called on the I/O thread with the GIL held; must not block. An exception closes the channel with it."""
 
     def on_connected(self, channel: Channel) -> None: ...
-    def on_event(self, channel: Channel, frame: Frame) -> None:
-        """A response with stream -1 (EVENT)."""
+    def on_event(self, channel: Channel, frame: Frame) -> None: ...  # A response with stream -1 (EVENT)
     def on_closed(self, channel: Channel, error: BaseException | None) -> None:
         """Exactly once per channel, also when it never connected. *error* is None after ``close()`` by the driver."""
 
@@ -675,18 +832,15 @@ class Decompressor:
 class ByteFilter(Protocol):
     """A transformation of the raw byte stream (TLS). Called under one lock per channel, with the GIL."""
 
-    def start(self) -> bytes:
-        """Return the bytes to send first."""
+    def start(self) -> bytes: ...  # return the bytes to send first
     def receive(self, data: bytes) -> tuple[bytes, bytes, BaseException | None]:
         """Return (plaintext, bytes to send back, the error that ends the connection after that or None)."""
     def send(self, plaintext: bytes) -> bytes: ...
-    def eof(self) -> None:
-        """The peer closed its side; raise if that was not orderly."""
+    def eof(self) -> None: ...  # the peer closed its side; raise if that was not orderly
     def shutdown(self) -> bytes:
         """Return the last bytes to send, if it was started. The last call, for every kind of close. Must not raise."""
     @property
-    def established(self) -> bool:
-        """``on_connected`` is called once this is true."""
+    def established(self) -> bool: ...  # ``on_connected`` is called once this is true
 
 class TlsRecords:
     """A ByteFilter over an ``ssl.SSLObject``, without handshake and end; see tls.pxi."""
@@ -728,6 +882,9 @@ class Channel:
         I/O thread."""
     def close(self, error: BaseException | None = None) -> None:
         """Close the connection. Idempotent. Pending operations get CLOSED failures with cause *error*."""
+    def drain(self) -> None:
+        """Reject requests from now on, except those of the driver itself: ``submit`` raises ConnectionShutdown. After
+        the call no further request is in flight than before it. Idempotent; any thread."""
     def leave_to_parent(self) -> None:
         """In a forked child, while it has one thread: close this process's copy of the socket. The connection stays
         open in the parent. No effect in the process that made it."""
@@ -737,13 +894,19 @@ class Channel:
     orphaned: Final[int]
     max_requests: int  # 32768 at most
     limit: Final[Limit | None]
+    def set_load(self, host: HostState, shard: int | None) -> None:
+        """Count requests from now on in the load of *host*, for *shard* (None: the host has no shards). Later calls
+        have no effect."""
     def set_limit(self, limit: Limit) -> None:
         """Count requests from now on in *limit* too; ConnectionBusy is raised when it is full."""
     def wait_for_room(self, waiter: Operation) -> bool:
         """As ``Limit.wait``, for a free stream here, or else a place in the limit: *waiter* is notified when there may
         be one, or when the channel closes. Return False if there is room, or the channel is closed."""
-    def end_queue(self) -> None:
-        """As ``Limit.end_line``."""
+    def end_queue(self) -> None: ...  # as ``Limit.end_queue``
+    def follow_overload(self) -> None:
+        """From now on fewer requests are sent while the server is overloaded. After :meth:`set_load`."""
+    window: Final[float]  # how many requests may be in flight to an overloaded server; below 1, with pauses; else inf
+    is_full: Final[bool]  # no request is taken now
     def watch_quiet(self, patience: float, on_quiet: Callable[[], object]) -> None:
         """From now on *on_quiet* is called, on the I/O thread, when no byte was received for *patience* seconds and a
         request that was sent has waited as long; for the same requests only after that time again. Not while paused."""
@@ -752,6 +915,7 @@ class Channel:
         """Return the requests that were sent and not answered, each with the number of its attempt."""
     idle_seconds: Final[float]  # since the last byte was received
     bytes_sent: Final[int]
+    submitted: Final[int]  # requests so far, without those of the driver
     bytes_received: Final[int]
     def getsockname(self) -> Any: ...
     def getpeername(self) -> Any: ...
@@ -808,16 +972,17 @@ class Reactor:
         server; reactor stopped), ProtocolError or CrcException (malformed input), the argument of ``close``, or the
         exception of a handler or filter. ValueError for an address that is not numeric; ConnectionShutdown after
         stop."""
-    def call_soon(self, callback: Callable[[], object]) -> None:
-        """Run *callback* on the I/O thread."""
+    def call_soon(self, callback: Callable[[], object]) -> None: ...  # run *callback* on the I/O thread
     def call_later(self, delay: float, callback: Callable[[], object]) -> Timer: ...
     def flush(self) -> None:
         """Send, in one system call per channel, the requests submitted with *later*. Any thread; releases the GIL."""
-    def in_reactor(self) -> bool:
-        """True on the I/O thread (where nothing may block)."""
+    def in_reactor(self) -> bool: ...  # true on the I/O thread (where nothing may block)
     def stop(self, timeout: float | None = None) -> bool:
         """Close every channel, run the last callbacks, join the thread (not when called on it). Idempotent. False if
         the thread was still busy after *timeout*."""
+    def drop_released(self) -> None:
+        """Count the results that have arrived and that no thread waits for, and free requests without another
+        reference."""
     def stats(self) -> dict[str, int]:
         """Return channels, timers, wakeups, leads (how often a thread polled for its own response), runtime_entries,
         slabs_in_use, bytes_in_use (blocks received into), paused (channels)."""

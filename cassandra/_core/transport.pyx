@@ -21,12 +21,12 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.atomic cimport atomic, memory_order_relaxed
-from libcpp.memory cimport unique_ptr
+from libcpp.memory cimport make_shared, shared_ptr, unique_ptr
 from libcpp.string cimport string
 from libcpp.utility cimport move, pair
 from libcpp.vector cimport vector
 
-from cassandra._core.codec cimport UNOWNED, TimestampClock, encode_by_template, plain_rows
+from cassandra._core.codec cimport UNOWNED, TimestampClock, encode_by_template, encode_values, envelope_of, plain_rows
 from cassandra._core.cpython.interpreter cimport (
     RUNNING_LOOP_KEY,
     is_task_wakeup,
@@ -39,14 +39,22 @@ from cassandra._core.cpython.interpreter cimport (
     slot_offset,
     stop_with,
 )
-from cassandra._core.cpython.references cimport load_once, put_once
+from cassandra._core.cpython.references cimport get_value, load_once, put_once
 from cassandra._core.routing cimport (
+    HostLoad,
+    HostState,
     MetadataFields,
+    ShardLoad,
     Target,
     PoolFields,
     PoolSetFields,
     ProfileFields,
+    LastUse,
+    PlanCache,
     SessionFields,
+    last_plan_of,
+    load_of,
+    note_use,
     picks_of,
     pools_of,
     target_of,
@@ -58,16 +66,20 @@ from cassandra._core.codec import LazyRows as _LazyRows
 include "transport_parts/native.pxi"
 include "transport_parts/frames.pxi"
 include "transport_parts/operation.pxi"
-include "transport_parts/interfaces.pxi"
+include "transport_parts/observers.pxi"
 include "transport_parts/asyncio.pxi"
 include "transport_parts/green.pxi"
+include "transport_parts/page_end.pxi"
 include "transport_parts/request.pxi"
+include "transport_parts/metrics.pxi"
+include "transport_parts/speculation.pxi"
 include "transport_parts/answer.pxi"
+include "transport_parts/many.pxi"
 include "transport_parts/batch.pxi"
 include "transport_parts/plan.pxi"
+include "transport_parts/cache.pxi"
 include "transport_parts/limits.pxi"
 include "transport_parts/channel.pxi"
 include "transport_parts/filters.pxi"
 include "transport_parts/writes.pxi"
-include "transport_parts/runtime.pxi"
 include "transport_parts/reactor.pxi"

@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.display import MOST_ROWS, Table, rich_display
 from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
 from cassandra._scan.tasks import Importable, Origin
 from cassandra._session import progress
 from cassandra._session.request.columns import load_library
+
+from .batches import is_pandas, without_index
 
 if TYPE_CHECKING:
     from cassandra._session.session import Session
@@ -27,9 +31,30 @@ if TYPE_CHECKING:
 
 #: Maximum number of errors in a report: an ingest may run without end.
 MOST_ERRORS = 10_000
+ERROR_CHARACTERS = 200  # of an error in a table of a report
+
+
+def _tables(report: IngestReport) -> list[Table]:
+    """Return the figures of *report*, and its first errors, for a notebook."""
+    rate = f"{report.rows / report.seconds:,.0f} rows/s" if report.seconds > 0 else ""
+    figures = [
+        ("written", f"{report.rows:,} rows", rate),
+        ("time", f"{report.seconds:.3f} s", ""),
+        ("requests", f"{report.bytes:,} bytes", f"{report.retries:,} retries"),
+        ("failed", f"{report.failed:,} rows", ""),
+        ("unfinished", f"{len(report.unfinished):,} rows", ""),
+    ]
+    found = [Table(f"Ingest into {report.table}", (("", ""), ("", ""), ("", "")), figures)]
+    if report.errors:
+        notes = (f"{report.failed - MOST_ROWS:,} more failed rows",) if report.failed > MOST_ROWS else ()
+        rows = [(row, type(error).__name__, str(error)) for row, error in islice(report.errors.items(), MOST_ROWS)]
+        columns = (("row", ""), ("error", ""), ("message", ""))
+        found.append(Table("Failed rows", columns, rows, notes, ERROR_CHARACTERS))
+    return found
 
 
 @public("cassandra.ingest")
+@rich_display(_tables)
 class IngestReport:
     """Progress or result of an ingest. Rows are numbered from 0 over all batches of the source.
 
@@ -245,8 +270,8 @@ def task_for(
     if asked["columns"] is not None:
         asked["columns"] = list(asked["columns"])
     asked["already_encrypted"] = list(asked["already_encrypted"])
-    *given, already_encrypted = asked.values()
-    options = session._ingest_options(table, *given, None, already_encrypted)
+    *given, already_encrypted, round = asked.values()
+    options = session._ingest_options(table, *given, None, already_encrypted, round)
     return IngestTask(Origin(session, connect, credentials), options.name, asked)
 
 
@@ -260,6 +285,4 @@ def _write_block(block: Any, task: bytes) -> dict[str, list[bytes]]:
 
 
 def _without_index(data: Any) -> Any:
-    if type(data).__module__.partition(".")[0] == "pandas":
-        return load_library("pyarrow", "arrow").Table.from_pandas(data, preserve_index=False)
-    return data
+    return without_index(data) if is_pandas(data) else data

@@ -14,17 +14,17 @@ awaited, in a task, responses are processed. Cancellation stops it as an interru
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
-from time import monotonic, sleep
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
+from functools import partial
+from time import monotonic
 from typing import Any
 
 from cassandra._base import process
 from cassandra._base.errors import ConnectionShutdown, DriverException
-from cassandra._core.columns import column_names
-from cassandra._session import aio
 
+from .batches import Batch, RowForm
 from .report import IngestError, IngestReport, Progress, with_report
-from .sources import Batch, Options, batches_of_async, open_rows, open_source, outcome_of, rows_in
+from .sources import Options, batches_of_async, open_rows, open_source, outcome_of, rows_in
 from .target import IngestTarget
 from .writing import Writing
 
@@ -40,16 +40,17 @@ def ingest(options: Options, data: Any) -> IngestReport:
     session = options.session
     if session._on_io_thread():
         raise DriverException("rows cannot be ingested on the driver's I/O thread (in a callback)")
-    batches = open_source(data).batches
+    form = options.form()
+    batches = open_source(data, form).batches
     try:
         first = next(batches, None)
         if first is None:
             return IngestReport(options.name)
-        names = column_names(first[0])
+        names = first.names
         target = options.target(session.prepare(options.text(names)), names)
-        rows = target.rows(*first, 0)
+        rows = target.rows(first, 0)
         writing = Writing(session, target, options.concurrency, options.target_options.timestamp, options.stops)
-        progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
+        progress = Progress(options.progress, writing, rows_in(data, form) if options.progress is True else None)
         writing.add_rows(rows)
         return _run(writing, target, batches, progress, options.stops)
     finally:
@@ -69,41 +70,34 @@ def _run(
             if more:
                 continue
             if going and writing.needs_rows:
-                going = _feed(writing, target, batches)
+                going = _feed(writing, target, partial(next, batches, None))
             elif writing.is_over:
                 break
             else:
-                wait(writing, LOOK)
+                writing.wait(LOOK)
         report = outcome_of(writing, stops)
+        writing.report_end(None)
         return report
     except BaseException as error:
         _stop(writing, error)
+        writing.report_end(error)
         raise
     finally:
         progress.end(report)
         writing.abandon()
 
 
-def _feed(writing: Writing, target: IngestTarget, batches: Iterator[Batch]) -> bool:
-    """Start writing the next batch; return False if there was none. An exception of the source ends the ingest after
-    the rows taken so far are complete."""
+def _feed(writing: Writing, target: IngestTarget, take: Callable[[], Batch | None]) -> bool:
+    """Start writing the batch that *take* returns; return False if there is none. An exception of the source ends the
+    ingest after the rows taken so far are complete."""
     try:
-        batch = next(batches, None)
-        if batch is not None:
-            writing.add_rows(target.rows(*batch, writing.reached))
+        batch = take()
+        if batch is not None and not writing.stopping:
+            writing.add_rows(target.rows(batch, writing.reached))
         return batch is not None
     except Exception as error:
         writing.end(error)
         return False
-
-
-def wait(writing: Writing, limit: float) -> None:
-    """Wait until a request has ended or is due, at most *limit* seconds."""
-    if not writing.has_news:
-        if pause := writing.pause():
-            sleep(pause)
-        due = writing.wait_time()
-        writing._wait(limit if due is None else min(limit, due))
 
 
 def _stop(writing: Writing, error: BaseException) -> None:
@@ -128,16 +122,18 @@ def _stop(writing: Writing, error: BaseException) -> None:
 
 async def ingest_async(options: Options, data: Any) -> IngestReport:
     """See Session.ingest_async."""
-    source = _Source(data)
+    session, form = options.session, options.form()
+    source = _Source(data, form)
     try:
         first = await source.request()
         if first is None:
             return IngestReport(options.name)
-        names = column_names(first[0])
-        target = options.target(await options.session.prepare_async(options.text(names)), names)
-        rows = target.rows(*first, 0)
-        writing = _LoopWriting(options, target)
-        progress = Progress(options.progress, writing, rows_in(data) if options.progress is True else None)
+        names = first.names
+        target = options.target(await session.prepare_async(options.text(names)), names)
+        rows = target.rows(first, 0)
+        writing = Writing(session, target, options.concurrency, options.target_options.timestamp, options.stops)
+        writing.use_loop()
+        progress = Progress(options.progress, writing, rows_in(data, form) if options.progress is True else None)
         writing.add_rows(rows)
         return await _run_async(writing, target, source, progress, options.stops)
     finally:
@@ -147,17 +143,17 @@ async def ingest_async(options: Options, data: Any) -> IngestReport:
 class _Source:
     """Returns the batches of *data*, one at a time."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, form: RowForm) -> None:
         self._loop = asyncio.get_running_loop()
         self._later: AsyncIterator[Batch] | None = None
         self._batches: Iterator[Batch] = iter(())
         self._blocks = False
         self.coming: asyncio.Future[Batch | None] | None = None
-        opened = open_rows(data)
+        opened = open_rows(data, form.columns)
         if opened is None and isinstance(data, AsyncIterable):
-            self._later = aiter(batches_of_async(data))
+            self._later = aiter(batches_of_async(data, form))
         else:
-            self._batches, self._blocks = opened or open_source(data)
+            self._batches, self._blocks = opened or open_source(data, form)
 
     def request(self) -> asyncio.Future[Batch | None]:
         """Request the next batch, and return its future; the result is None at the end."""
@@ -196,51 +192,8 @@ async def _next_of(batches: AsyncIterator[Batch]) -> Batch | None:
         return None
 
 
-class _LoopWriting(Writing):
-    """A writing whose outcomes are delivered by the loop adapter."""
-
-    def __init__(self, options: Options, target: IngestTarget) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._waiter: Any = None
-        super().__init__(options.session, target, options.concurrency, options.target_options.timestamp, options.stops)
-        aio.deliver_to(self._loop, self)
-
-    def _on_outcome(self) -> None:
-        if aio.loop_or_none() is not self._loop:  # the loop does not support watching file descriptors
-            if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self.wake)
-        elif self._finished:
-            self._take_all()
-        else:
-            self.wake()  # first: if a signal handler raises in it, the outcomes remain, and it is called again
-            self.take_outcomes()
-
-    def wake(self, *_: Any) -> None:
-        """End a wait."""
-        if self._waiter is not None:
-            aio.resolve(self._waiter, None)
-
-    async def change(self, limit: float) -> None:
-        """Wait until a request has ended or is due, at most *limit* seconds."""
-        if not self.has_news and (pause := self.pause()):
-            await asyncio.sleep(pause)
-        if not self.has_news:
-            await self._on_timer(limit)
-
-    async def _on_timer(self, limit: float) -> None:
-        due = self.wait_time()
-        waiter = self._waiter = aio.new_awaiting(self._loop)
-        # not wake(): a signal handler cannot raise within a native function, and no other call may end this wait
-        timer = self._loop.call_later(limit if due is None else min(limit, due), aio.resolve, waiter, None)
-        try:
-            await waiter
-        finally:
-            timer.cancel()
-            self._waiter = None
-
-
 async def _run_async(
-    writing: _LoopWriting, target: IngestTarget, source: _Source, progress: Progress, stops: bool
+    writing: Writing, target: IngestTarget, source: _Source, progress: Progress, stops: bool
 ) -> IngestReport:
     report: IngestReport | None = None
     coming: asyncio.Future[Batch | None] | None = None
@@ -256,36 +209,26 @@ async def _run_async(
                 coming = source.request()
                 coming.add_done_callback(writing.wake)
             if coming is not None and coming.done():
-                going = _feed_async(writing, target, coming)
+                going = _feed(writing, target, coming.result)
                 coming = None
                 await asyncio.sleep(0)
             elif writing.is_over and (coming is None or writing.stopping):
                 break
             else:
-                await writing.change(LOOK)
+                await writing.wait_async(LOOK)
         report = outcome_of(writing, stops)
+        writing.report_end(None)
         return report
     except BaseException as error:
         await _stop_async(writing, error)
+        writing.report_end(error)
         raise
     finally:
         progress.end(report)
         writing.abandon()
 
 
-def _feed_async(writing: _LoopWriting, target: IngestTarget, coming: asyncio.Future[Batch | None]) -> bool:
-    """Start writing the batch of *coming*; return False if there was none."""
-    try:
-        batch = coming.result()
-        if batch is not None and not writing.stopping:
-            writing.add_rows(target.rows(*batch, writing.reached))
-        return batch is not None
-    except Exception as error:
-        writing.end(error)
-        return False
-
-
-async def _stop_async(writing: _LoopWriting, error: BaseException) -> None:
+async def _stop_async(writing: Writing, error: BaseException) -> None:
     """Stop after *error*: wait at most ``GRACE`` for in-flight requests, and attach the report to *error*."""
     if isinstance(error, IngestError):
         return
@@ -294,6 +237,6 @@ async def _stop_async(writing: _LoopWriting, error: BaseException) -> None:
         if writing.began_in is process.current:
             deadline = monotonic() + GRACE
             while writing.collect_outcomes() and (left := deadline - monotonic()) > 0:
-                await writing.change(left)
+                await writing.wait_async(left)
     finally:
         with_report(error, writing.last_report())

@@ -7,26 +7,32 @@ the first schema, and does not change; data that does not fit raises before anyt
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.names import maybe_escape_name
 from cassandra._core.codec import encode_batch
-from cassandra._core.columns import IngestPlan, column_names
+from cassandra._core.columns import IngestPlan
 from cassandra._session.request.plans import ExecutePlan
 
 if TYPE_CHECKING:
-    from cassandra._core.columns import RowReader, Rows
+    from cassandra._core.columns import Rows
     from cassandra._core.transport import Writes
     from cassandra._routing.schema import TableMetadata
     from cassandra._session.profiles import ResolvedProfile
     from cassandra._session.session import Session
     from cassandra._session.statements.prepared import PreparedStatement
 
+    from .batches import Batch, Place
+    from .values import Rounding
+
 Nulls = Literal["unset", "null"]
 
 _NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"|(\w+))\s*')
 UNLOGGED = 1
+MOST_PLACES = 64  # batches whose rows are described by their place in the source: those being encoded
 #: Servers warn of batches above 5 KiB, and count more than the bytes of values: timestamp, flags and the like.
 WARNED_OF = 5 * 1024
 PER_ROW, PER_VALUE = 32, 20
@@ -79,6 +85,7 @@ class TargetOptions:
         nulls: Nulls,
         batch_rows: int,
         already_encrypted: Iterable[str] = (),
+        round: Rounding = "error",
     ) -> None:
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, got {columns!r}")
@@ -91,6 +98,9 @@ class TargetOptions:
         if nulls not in ("unset", "null"):
             raise ValueError(f'nulls must be "unset" or "null", got {nulls!r}')
         self.nulls: Nulls = nulls
+        if round not in ("error", "floor", "nearest"):
+            raise ValueError(f'round must be "error", "floor" or "nearest", got {round!r}')
+        self.round: Rounding = round
         found = _checked_int("batch_rows", batch_rows, 1, MOST_BATCH_ROWS)
         assert found is not None
         self.batch_rows = found
@@ -187,10 +197,13 @@ class IngestTarget:
             partition_key=key or ([column.name for column in table.partition_key] if table is not None else []),
             clustering=self._clustering,
             nulls=target_options.nulls,
+            round=target_options.round,
             tokens=bool(key) and (ring is None or ring.murmur3),
         )
         self.plan = ExecutePlan(session, session._settings_epoch, prepared, profile, with_timestamp=True)
         self._version: int = session.cluster.protocol_version
+        self._codecs = dict(self._markers)
+        self._places: deque[tuple[int, int, Place]] = deque(maxlen=MOST_PLACES)
         self._most_rows = 1 if self._are_alone(table) else target_options.batch_rows
 
     def _are_alone(self, table: TableMetadata | None) -> bool:
@@ -200,22 +213,33 @@ class IngestTarget:
             return True
         return any(table.columns[name].is_static for name, _ in self._markers)
 
-    def rows(self, schema: Any, array: Any, first: int) -> Rows:
-        """Return the batch in these capsules, whose first row has number *first*. ValueError lists all mismatches."""
-        names = column_names(schema)
+    def rows(self, batch: Batch, first: int) -> Rows:
+        """Return the rows of *batch*, the first of which has number *first*. ValueError lists all mismatches."""
+        names = batch.names
+        self.prepared._last_use.note(monotonic())
         if set(names) != self._names:
             raise ValueError(
                 f"the batch of row {first} has other columns than those before: {', '.join(names)}, not "
                 f"{', '.join(sorted(self._names))}"
             )
-        return self.reader(schema).rows(array, first=first)
-
-    def reader(self, schema: Any) -> RowReader:
-        """Return the reader of batches of a schema. ValueError lists all mismatches."""
+        target_options = self._options
+        schema, array, encoded, refused = batch.arrow(self._codecs, target_options.round, target_options.nulls, first)
+        others: Literal["error", "ignore"] = "error" if target_options.columns is None else "ignore"
         try:
-            return self._plan.reader(schema, others="error" if self._options.columns is None else "ignore")
+            reader = self._plan.reader(schema, others=others, encoded=encoded)
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
+        rows = reader.rows(array, first=first, refused=refused)
+        if batch.place is not None:
+            self._places.append((first, len(rows), batch.place))
+        return rows
+
+    def place_of(self, row: int) -> str | None:
+        """Return the place of *row* in the source, if that has places and the row was read recently."""
+        for first, count, place in reversed(self._places):
+            if first <= row < first + count:
+                return place(row - first)
+        return None
 
     def compile(self, writes: Writes) -> None:
         """Set the request format of *writes*."""

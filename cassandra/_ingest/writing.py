@@ -14,7 +14,7 @@ of a write request is passed to :meth:`_consider`, and the write request is then
 States of the whole: *going*, then *stopping* (no new rows are sent: a row failed and ``on_error`` is "raise", the
 source raised, or the session ends), then *over* when no write request is open. :meth:`interrupt` ends it sooner.
 
-Other threads access ``_silent`` and ``_row_outcomes`` only: they append to them, and then end the wait.
+Other threads access ``silent`` and ``continued`` only: they append to them, and then end the wait.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base import process
-from cassandra._base.errors import ConnectionException, NoHostAvailable, annotate
+from cassandra._base.errors import NoHostAvailable, annotate
 from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import TimestampClock
 from cassandra._core.routing import Target
 from cassandra._core.transport import AT_END, FULL, LAUNCHED, Failure, Frame, Writes
 from cassandra._session.request.admission import within_limits
-from cassandra._session.request.execution import NO_POOL
-from cassandra._session.request.many import PATIENCE, ManyRequests, Schedule, continue_from, failure_error
-from cassandra._session.request.notes import learn_tablet
+from cassandra._session.request.many import ManyRequests, continue_from, failure_error
+from cassandra._session.request.observers import BulkRequest
 from cassandra._session.request.retry import (
     FIRST_DELAY,
     NOT_SENT,
@@ -61,17 +60,16 @@ COALESCE = 0.0005
 WHOLE = -1  # instead of the index of a row: the whole write request
 
 
-class Writing(ManyRequests, Writes):
+class Writing(ManyRequests[tuple[int, int]], Writes):
     """The rows of one ingest into *target*. *concurrency*: write requests in flight; adaptive if None."""
 
     def __init__(
         self, session: Session, target: IngestTarget, concurrency: int | None, timestamp: int | None, stops: bool
     ) -> None:
-        self.session = session
+        super().__init__(session)  # delayed: write request, index of its row if it is alone
         self._target = target
         self._plan = target.plan
         self._statement = BoundStatement(target.prepared)
-        self._process = process.here()
         self._began = monotonic()
         self._stops = stops  # True to stop when a row fails
         self.errors: dict[int, Exception] = {}  # at most MOST_ERRORS
@@ -79,23 +77,26 @@ class Writing(ManyRequests, Writes):
         self.unlisted: int | None = None
         self.retries = 0
         self._last_done = 0
+        self._counted = 0  # rows in the metrics of the cluster
         self.stopping = False
         self.broken: Exception | None = None  # exception of the source
         self.closed: Exception | None = None  # reason why writing has become impossible, as the end of the session
-        self._delayed: Schedule[tuple[int, int]] = Schedule()  # write request, index of its row if it is alone
         self._ready: deque[int] = deque()
         self._separate: dict[int, _SeparateRows] = {}
         self._pause = 0.0  # end of a pause in which no new rows are sent, as no host took the last one
-        self._silent: deque[int] = deque()
-        self._row_outcomes: deque[tuple[int, int, BaseException | None]] = deque()
         self._state: Any = None
         generator: Any = session.timestamp_generator or MonotonicTimestampGenerator()
         plain = type(generator) is MonotonicTimestampGenerator
         clock: TimestampClock | None = generator._clock if plain else None
         self._clock = generator, clock, on_ahead_of(generator)
         most, adaptive = concurrency or MOST_OPEN, concurrency is None
-        self._begin(session._pool_set, NOT_SENT, most, adaptive, timestamp)
+        self._begin(NOT_SENT, most, adaptive, timestamp)
         target.compile(self)
+        self._observed: BulkRequest | None = None  # None if a tracker does not get it
+        if self._tracking is not None:
+            self._observe(self._tracking)
+            observed = BulkRequest(session, target.prepared, self._began, self._plan.levels[0])
+            self._observed = self._tracking.begin_bulk(observed)
 
     # ---- steps
 
@@ -106,7 +107,7 @@ class Writing(ManyRequests, Writes):
         self.take_outcomes()
         self._process_outcomes()
         more = False
-        if self.session.is_shutdown or self.session._draining:
+        if self.is_closed:
             self._stop_with(NoHostAvailable(closed_text(self.session), {}))
         elif self._target.prepared._outdated is not None:  # the table has changed
             self._stop_with(self._target.prepared._make_outdated_error())
@@ -118,7 +119,11 @@ class Writing(ManyRequests, Writes):
             if not self.stopping and not self._ready and not self._pause:
                 more = self._send_new(most)
         self._process_outcomes()
-        self.send()
+        if (metrics := self.session.cluster.metrics) is not None:
+            self._counted = metrics.rows_ingested(self.done, self._counted)
+        self.flush()
+        if self.slow:
+            self._log_slow()
         return more
 
     @property
@@ -132,22 +137,12 @@ class Writing(ManyRequests, Writes):
         return not self.open and not self.ended and (self.at_end or self.stopping)
 
     @property
-    def has_news(self) -> bool:
-        """True if there are outcomes for a step to process."""
-        return bool(self.answered or self._row_outcomes or self._silent)
-
-    @property
     def table_name(self) -> str:
         return str(self._target.name)
 
-    @property
-    def began_in(self) -> object:
-        """The process, for ``process.check_process``."""
-        return self._process
-
     def pause(self) -> float:
-        """Return the seconds to sleep before the next wait, if responses arrive so slowly that processing each one
-        alone would be most of the work. The servers are busy meanwhile."""
+        """Return the seconds to sleep, if responses arrive so slowly that processing each one alone would be most of
+        the work. The servers are busy meanwhile."""
         done = self.done - self._last_done
         self._last_done = self.done
         return COALESCE if self.in_flight >= ENOUGH and done < self.in_flight // 16 else 0.0
@@ -157,8 +152,7 @@ class Writing(ManyRequests, Writes):
         self.add(rows)
 
     def wait_time(self) -> float | None:
-        """Return the seconds until a step is due even without further outcomes; None if none is due then."""
-        due = self._delayed.wait_time()
+        due = super().wait_time()
         if self._pause and not self.stopping:
             paused = max(0.0, self._pause - monotonic())
             return paused if due is None else min(due, paused)
@@ -175,13 +169,13 @@ class Writing(ManyRequests, Writes):
         self.stopping = True
         if self.closed is None:
             self.closed = error
-        waiting = self._delayed.clear() + [(number, WHOLE) for number in self._ready]
+        waiting = self.delayed.clear() + [(number, WHOLE) for number in self._ready]
         self._ready.clear()
         for number, index in waiting:
             if index == WHOLE:
                 self._fail(number, self.closed)
             else:
-                self._row_outcomes.append((number, index, self.closed))
+                self.continued.append((None, self.closed, (number, index)))
 
     def interrupt(self) -> None:
         """Send nothing any more, and drop the scheduled repetitions."""
@@ -190,7 +184,7 @@ class Writing(ManyRequests, Writes):
         self._drop_delayed()
 
     def _drop_delayed(self) -> None:
-        for number, _ in self._delayed.clear():
+        for number, _ in self.delayed.clear():
             self._separate.pop(number, None)  # one of its rows is not sent again: the write request never ends
 
     def collect_outcomes(self) -> bool:
@@ -247,7 +241,7 @@ class Writing(ManyRequests, Writes):
         return True
 
     def _send_again(self) -> None:
-        for number, index in self._delayed.take_due():
+        for number, index in self.delayed.take_due():
             if index == WHOLE:
                 self._ready.append(number)
             else:
@@ -269,8 +263,8 @@ class Writing(ManyRequests, Writes):
         while self.ended:
             number, outcome, sender = self.ended.popleft()
             self._consider(number, outcome, sender)
-        while self._silent:
-            number = self._silent.popleft()
+        while self.silent:
+            number = self.silent.popleft()
             if self.orphan(number):
                 self._ready.append(number)
 
@@ -279,7 +273,7 @@ class Writing(ManyRequests, Writes):
         if outcome is None:
             self._set_target(number, token)
         elif isinstance(outcome, str):
-            self._fail(number, ValueError(outcome))
+            self._fail(number, self._refusal(number, outcome))
         elif sender is None or isinstance(outcome, NOT_SENT):
             self._retry(number, outcome, attempts, age)
         elif isinstance(outcome, Failure):
@@ -295,15 +289,12 @@ class Writing(ManyRequests, Writes):
     ) -> None:
         """Process a response other than a bare "done"."""
         try:
-            message = sender.connection.decode(outcome, self._plan.result_plan)
+            message = self.read(sender.connection, outcome, self._plan.result_plan, self._statement)
         except Exception as unreadable:
             self.doubt(number)
             self._retry(number, unreadable, attempts, age)
             return
-        self.session._warning_log.log(message.warnings)
         if not isinstance(message, ErrorMessage):
-            if message.custom_payload is not None:
-                learn_tablet(self.session, sender.connection.features, self._statement, message.custom_payload)
             self._complete(number)
         elif isinstance(message, PreparedQueryNotFound):
             self._continue_separately(number, count, outcome if count == 1 else None, sender)
@@ -322,38 +313,30 @@ class Writing(ManyRequests, Writes):
         decision = decide_repeatable(error, attempts)
         if decision.is_congestion:
             self.congested(number)
-        if not decision.again or age > PATIENCE or self.session.is_shutdown or self.session._draining:
+        delay = None if self.is_closed else self.send_later((number, WHOLE), decision, attempts, age)
+        if delay is None:
             self._fail(number, decision.error)
-            return
-        delay = self._delayed.add((number, WHOLE), attempts)
-        if isinstance(error, NoHostAvailable):  # other rows would not find a host either
+        elif isinstance(error, NoHostAvailable):  # other rows would not find a host either
             self._pause = monotonic() + delay
         elif isinstance(error, NOT_SENT):
             self._pause = monotonic() + FIRST_DELAY
 
     def _set_target(self, number: int, token: int | None) -> None:
         """Send a write request, which no connection took, to the first host of the plan that takes it."""
-        session, router, keyspace = self.session, self._plan.router, self._target.name.keyspace
-        errors: dict[Any, Any] = {}
-        first, rest = router.start(self._state, keyspace, token, self._statement)
-        if rest is None:
-            rest = router.fallback(self._state, keyspace, token, self._statement, first)
-        for place in (*(() if first is None else (first,)), *rest):
-            host, pool = place.host, session._pools.get(place.host)
-            if pool is None:
-                errors[host] = ConnectionException(NO_POOL, host.endpoint)
-                continue
-            try:
-                connection = pool.pick(token, place.shard)
-            except NOT_SENT as busy:
-                errors[host] = busy
-                continue
-            if not self.resend_by(number, host, pool, connection):
+
+        def send(target: Target) -> bool | Exception:
+            found = self.connection_at(target, token)
+            if isinstance(found, Exception):
+                return found
+            if not self.resend_by(number, target.host, *found):
                 self._continue_separately(number, self._request_state(number)[1])  # the connection needs other bytes
-            return
-        error = NoHostAvailable("Unable to complete the operation against any hosts", errors)
-        _, _, attempts, _, age = self._request_state(number)
-        self._retry(number, error, max(attempts, 3), age)
+            return True
+
+        where = (self._state, self._target.name.keyspace, token, self._statement)
+        error = self.send_along(self._plan.router, where, None, send)
+        if isinstance(error, Exception):
+            _, _, attempts, _, age = self._request_state(number)
+            self._retry(number, error, max(attempts, 3), age)
 
     def _request_state(self, number: int) -> tuple[int, int, int, int | None, float]:
         found = self.about(number)
@@ -369,7 +352,12 @@ class Writing(ManyRequests, Writes):
         error = self._annotate_uncertain(number, error)
         for failed in range(row, row + count):
             self._record_error(failed, error)
-        self.close(number, 0)
+        self.close(number, 0, error)
+
+    def _refusal(self, number: int, text: str) -> ValueError:
+        """Return the error of a row with a value that cannot be written, with its place in the source."""
+        place = self._target.place_of(self._request_state(number)[0])
+        return ValueError(text if place is None else f"{text} ({place})")
 
     def _annotate_uncertain(self, number: int, error: Exception) -> Exception:
         """Return *error* as the error of a write, of which an earlier attempt may have been executed."""
@@ -406,18 +394,15 @@ class Writing(ManyRequests, Writes):
         frame, token = self.frame(number, index)
         plan = self._plan
         future = plan.future(self.session, frame, token, None, plan.profile.request_timeout)
-        self.watch(future, number, index)
+        self.watch(future, (number, index))
         if outcome is None or sender is None:
             future._execution.sending.send(future, 0)
             return
         continue_from(future, sender.host, sender.pool, sender.connection, plan.result_plan, outcome)
 
-    def _continued(self, future: Any, rows: Any, error: BaseException | None, number: int, index: int) -> None:
-        self._row_outcomes.append((number, index, error))
-
     def _process_row_outcomes(self) -> None:
-        while self._row_outcomes:
-            number, index, error = self._row_outcomes.popleft()
+        while self.continued:
+            _, error, (number, index) = self.continued.popleft()
             alone = self._separate.get(number)
             if alone is None:
                 continue
@@ -427,9 +412,8 @@ class Writing(ManyRequests, Writes):
                 if getattr(error, "maybe_executed", None):
                     self.doubt(number)
                 decision = decide_repeatable(error, attempts + alone.attempts)
-                going = not (self.session.is_shutdown or self.session._draining)
-                if decision.again and going and age <= PATIENCE:
-                    self._delayed.add((number, index), alone.attempts)
+                delay = None if self.is_closed else self.send_later((number, index), decision, alone.attempts, age)
+                if delay is not None:
                     continue
                 self._record_error(row + index, self._annotate_uncertain(number, decision.error))
                 alone.failed += 1
@@ -439,6 +423,21 @@ class Writing(ManyRequests, Writes):
                 self.close(number, alone.count - alone.failed)
 
     # ---- reports
+
+    def _log_slow(self) -> None:
+        """Log the write requests that took long."""
+        while self.slow and self._tracking is not None:
+            self._tracking.log_slow(self._target.prepared.query_string, *self.slow.popleft())
+
+    def report_end(self, error: BaseException | None) -> None:
+        """Report the end of the ingest to the tracker, and to cached statements of the table."""
+        caching = self.session._caching
+        if caching is not None:
+            caching.note_table(self._target.name.keyspace, self._target.name.table)
+        self._log_slow()
+        observed, self._observed = self._observed, None
+        if observed is not None and self._tracking is not None:
+            self._tracking.end_bulk(observed, None, self.done, error, monotonic() - self._began)
 
     def report(self) -> IngestReport:
         """Return the report so far."""

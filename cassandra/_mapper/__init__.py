@@ -3,6 +3,7 @@
 Imports inside the package point down only; a test reads the order from this list, lowest first:
 
 * ``errors``: all exceptions of the mapper, and ``UnicodeMixin``
+* ``display``: tables of query sets and explanations, for people
 * ``clauses``: operators, functions of the server, and conditions and assignments as text with placeholders
 * ``columns``: declaration of scalar columns in a model, validation and conversion of their values
 * ``containers``: the same of collections and user types
@@ -13,10 +14,10 @@ Imports inside the package point down only; a test reads the order from this lis
 * ``execution``: the only place that executes statements; statement shapes, prepared once per session
 * ``conditions``: conditions on columns, from the arguments of ``filter()`` and ``iff()``
 * ``reading``: rows of a query set, page by page; instances from rows
-* ``plans``: reads and writes of a model that are compiled once
 * ``writing``: statements that write an instance; batches
 * ``query_base``: conditions and options of query sets; models temporarily in another keyspace
 * ``query_models``: query sets of models
+* ``plans``: how a model is read and written, with texts that are composed once
 * ``model``: models: their metaclass, the descriptors of their attributes, keyspace and name of the table
 * ``named``: tables without a model
 * ``schema``: keyspaces, tables and types made from models

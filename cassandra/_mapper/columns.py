@@ -151,7 +151,7 @@ class Column(_TypedColumn[T]):
 
     #: CQL type of the column.
     db_type: str = None  # type: ignore[assignment]
-    value_manager: ClassVar[type[BaseValueManager]] = BaseValueManager
+    value_manager: ClassVar[type[BaseValueManager]] = BaseValueManager  #: Class that keeps the values of instances.
     #: Number of columns created so far; columns are ordered by creation.
     instance_counter: ClassVar[int] = 0
 
@@ -318,7 +318,7 @@ class Column(_TypedColumn[T]):
 
     @property
     def cql(self) -> str:
-        """Name and type, as in CREATE TABLE."""
+        """Name of the column in quotes, as of :meth:`get_cql`."""
         return self.get_cql()
 
     def get_cql(self) -> str:
@@ -444,7 +444,7 @@ class Duration(Column[temporal.Duration]):
 
 @public(HOME)
 class Blob(Column[bytes]):
-    """``blob``: bytes."""
+    """``blob``: ``bytes``; ``bytearray`` is accepted, too."""
 
     db_type = "blob"
     read_as = bytes
@@ -470,7 +470,7 @@ class Inet(Column[str]):
 
 @public(HOME)
 class Text(Column[str]):
-    """``text``."""
+    """``text``: a ``str``, with limits of its length if wanted."""
 
     db_type = "text"
     stored_as = str
@@ -502,7 +502,7 @@ class Text(Column[str]):
 
 @public(HOME)
 class Ascii(Text):
-    """``ascii``: text of ASCII characters."""
+    """``ascii``: a ``str`` of ASCII characters."""
 
     db_type = "ascii"
     stored_as = str
@@ -550,35 +550,35 @@ class _IntegerColumn(_ValidatingColumn[int]):
 
 @public(HOME)
 class Integer(_IntegerColumn):
-    """``int``: 32 bits."""
+    """``int``: an ``int`` of 32 bits, with sign."""
 
     db_type = "int"
 
 
 @public(HOME)
 class TinyInt(Integer):
-    """``tinyint``: 8 bits."""
+    """``tinyint``: an ``int`` of 8 bits, with sign."""
 
     db_type = "tinyint"
 
 
 @public(HOME)
 class SmallInt(Integer):
-    """``smallint``: 16 bits."""
+    """``smallint``: an ``int`` of 16 bits, with sign."""
 
     db_type = "smallint"
 
 
 @public(HOME)
 class BigInt(Integer):
-    """``bigint``: 64 bits."""
+    """``bigint``: an ``int`` of 64 bits, with sign."""
 
     db_type = "bigint"
 
 
 @public(HOME)
 class VarInt(_IntegerColumn):
-    """``varint``: any size."""
+    """``varint``: an ``int`` of any size."""
 
     db_type = "varint"
 
@@ -611,7 +611,7 @@ class TimeUUID(UUID):
 
 @public(HOME)
 class Boolean(Column[bool]):
-    """``boolean``."""
+    """``boolean``: a ``bool``."""
 
     db_type = "boolean"
     stored_as = bool
@@ -649,14 +649,14 @@ class BaseFloat(_ValidatingColumn[float]):
 
 @public(HOME)
 class Float(BaseFloat):
-    """``float``: 32 bits."""
+    """``float``: a ``float``, rounded to 32 bits."""
 
     db_type = "float"
 
 
 @public(HOME)
 class Double(BaseFloat):
-    """``double``: 64 bits."""
+    """``double``: a ``float`` of 64 bits."""
 
     db_type = "double"
 

@@ -146,7 +146,7 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
 
 @public(HOME)
 class Set(BaseContainerColumn[set[T]]):
-    """``set<...>``."""
+    """``set<...>``: a ``set`` of values of one column type."""
 
     cql_name = "set"  #: Name of the type in CQL.
     _python_type_hashable = False
@@ -186,7 +186,7 @@ class Set(BaseContainerColumn[set[T]]):
 
 @public(HOME)
 class List(BaseContainerColumn[list[T]]):
-    """``list<...>``."""
+    """``list<...>``: a ``list`` of values of one column type."""
 
     cql_name = "list"  #: Name of the type in CQL.
     _python_type_hashable = False
@@ -220,7 +220,7 @@ class List(BaseContainerColumn[list[T]]):
 
 @public(HOME)
 class Map(BaseContainerColumn[dict[K, V]]):
-    """``map<..., ...>``."""
+    """``map<..., ...>``: a ``dict`` with keys of one column type and values of another."""
 
     cql_name = "map"  #: Name of the type in CQL.
     _python_type_hashable = False
@@ -234,7 +234,8 @@ class Map(BaseContainerColumn[dict[K, V]]):
         **kwargs: Any,
     ) -> None:
         super().__init__((key_type, value_type), frozen=frozen, default=default, **kwargs)
-        self.key_col, self.value_col = self.types  #: Column of the values.
+        self.key_col: Any = self.types[0]  #: Column of the keys.
+        self.value_col: Any = self.types[1]  #: Column of the values.
         if not self.key_col._python_type_hashable:
             raise ValidationError("Cannot create a Map with unhashable key type (see PYTHON-494)")
 

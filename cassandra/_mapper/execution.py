@@ -35,10 +35,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.constants import ProtocolVersion
+from cassandra._base.display import rich_display
 from cassandra._base.errors import DriverException, InvalidRequest
 from cassandra._base.objects import public
 from cassandra._base.server_errors import SyntaxException
-from cassandra._core.models import PreparedEntry, ReadyStatements, Statements, UnmodifiedMethods
+from cassandra._core.models import PreparedEntry, ReadyStatements, Statements, UnmodifiedMethods, Write
 from cassandra._session.session import Session
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, NOT_SET, BatchType, Sentinel, SimpleStatement
@@ -47,6 +48,7 @@ from cassandra._wire.rows import dict_factory, tuple_factory
 from . import connections
 from .clauses import InQuoter
 from .connections import DEFAULT_CONNECTION, get_connection_async, get_session
+from .display import explanation_tables
 from .errors import CQLEngineException, LWTException, ValidationError
 from .statements import BaseCQLStatement
 
@@ -219,7 +221,7 @@ def shape_and_values(statement: Any) -> tuple[Shape, list[Any]]:
     """Return shape and values of a statement. Numbers in its text that may vary (TTL, timestamp, limit) are bound,
     too."""
     if type(statement) is DeferredStatement:
-        return statement.shape, statement.values
+        return statement.write.shape, statement.write.values
     text, context = str(statement), statement.get_context()
     for keyword, value in (
         ("USING TTL", getattr(statement, "ttl", None)),
@@ -317,16 +319,16 @@ def prepared_cache_of(session: Session) -> PreparedCache:
 
 
 class DeferredStatement(BaseCQLStatement):
-    """A statement with known shape and values: *write* builds it when it is accessed."""
+    """A statement that writes an instance: its shape and values are known, its text is composed if it is needed."""
 
-    def __init__(self, shape: Shape, values: list[Any], write: Callable[[], BaseCQLStatement]) -> None:
-        self.shape = shape
-        self.values = values
-        self._write = write
+    _written: BaseCQLStatement
+
+    def __init__(self, write: Write) -> None:
+        self.write = write
 
     def __getattr__(self, name: str) -> Any:
         if name == "_written":
-            self._written = self._write()
+            self._written = self.write.statement()
             return self._written
         return getattr(self._written, name)
 
@@ -715,6 +717,7 @@ async def arun(steps: Steps[T]) -> T:
 
 
 @public("cassandra.cqlengine.query")
+@rich_display(explanation_tables)
 class Explanation:
     """``cql``, its ``parameters``, ``prepared`` (if False, ``reason`` is set), and the routing: ``token`` of the
     partition, None if there are several, and ``replicas`` of that token."""

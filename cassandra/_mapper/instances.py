@@ -1,39 +1,61 @@
-"""State of an instance in terms of columns: loaded values, current values, and which of them are new.
+"""State of an instance in terms of columns: which values are stored as they are, and how the others are made.
 
-The native base class stores a row and the values that replace parts of it (``_core/models_parts/instances.pxi``). A
-:class:`Blueprint` is the part that all instances of a model share, computed once when the class is created.
+The native base class stores a row and the values that replace parts of it (``_core/models_parts/instances.pxi``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from cassandra._core.models import Instance, InstanceLayout, Kind
+from cassandra._core.models import Kind
 
 from . import columns, containers
 from .columns import Column, Counter
 
-MISSING: Any = object()
-#: Maximum number of layouts of partly loaded instances per model.
-LAYOUTS_KEPT = 128
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Functions that the native construction of instances from rows does not call: their effect is built in.
-_left_out: set[Any] = set()
+
+class BuiltIn:
+    """Methods whose effects are built into the engine, by the steps that they are parts of. The engine calls them only
+    for classes that override one of a step."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, tuple[str, ...]] = {}
+        self._functions: set[Any] = set()
+
+    def __call__(self, *steps: str) -> Callable[[F], F]:
+        """Return a decorator of a method that is a part of these steps."""
+
+        def mark(function: F) -> F:
+            self._functions.add(function)
+            self._steps[function.__name__] = steps
+            return function
+
+        return mark
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of all methods."""
+        return frozenset(self._steps)
+
+    def overridden(self, kind: Any) -> set[str]:
+        """Return the steps of which a class overrides methods."""
+        return {
+            step
+            for name, steps in self._steps.items()
+            if getattr(found := getattr(kind, name, None), "__func__", found) not in self._functions
+            for step in steps
+        }
 
 
-def left_out(function: F) -> F:
-    """Decorator of methods that are not called for each row, unless a model overrides them."""
-    _left_out.add(function)
-    return function
-
-
-def is_left_out(function: Any) -> bool:
-    return getattr(function, "__func__", function) in _left_out
+#: Of models. Steps: ``load`` creates an instance, ``write`` writes one.
+model_method = BuiltIn()
+#: Of query sets. Steps: ``read`` reads one row, ``select`` composes the statement, ``create`` creates an instance.
+query_set_method = BuiltIn()
 
 
 def exact_kind(column: Column[Any]) -> type | None:
@@ -132,169 +154,9 @@ def is_container(column: Column[Any]) -> bool:
     return column.changes_in_place and column._val_is_null([])
 
 
-class Blueprint:
-    """Data shared by all instances of a model.
-
-    * ``starting``: per column its name, the class of values taken unchanged, the converter of other values, whether it
-      converts None too, and the function that creates the value if none is given
-    * ``checked``: per column its name and that class
-    * ``layout``: of instances that were written; all columns have their slot
-    * ``changeable``: names of columns with values that can be changed in place
-    """
-
-    __slots__ = ("_layouts", "changeable", "checked", "columns", "counters", "layout", "readers", "starting")
-
-    def __init__(self, columns: Mapping[str, Column[Any]]) -> None:
-        self.columns = dict(columns)
-        self.starting = tuple((name, *_start(column)) for name, column in columns.items())
-        self.checked = tuple((name, exact_kind(column), column) for name, column in columns.items())
-        self.changeable = frozenset(name for name, column in columns.items() if column.changes_in_place)
-        self.counters = tuple(name for name, column in columns.items() if isinstance(column, Counter))
-        self.readers = {column.db_field_name: (name, reading(column)) for name, column in columns.items()}
-        self.layout = self._written_layout(tuple(columns))
-        self._layouts: dict[tuple[str, ...], InstanceLayout] = {}
-
-    def _written_layout(self, names: tuple[str, ...]) -> InstanceLayout:
-        copies = [copying(self.columns[name]) if name in self.changeable else None for name in names]
-        return InstanceLayout(names, copies)
-
-    def layout_without(self, unknown: set[str]) -> InstanceLayout:
-        """Return the layout of instances whose columns *unknown* were neither loaded nor written."""
-        if not unknown:
-            return self.layout
-        names = tuple([name for name in self.columns if name not in unknown])
-        found = self._layouts.get(names)
-        if found is None:
-            if len(self._layouts) >= LAYOUTS_KEPT:
-                self._layouts.clear()
-            found = self._layouts[names] = self._written_layout(names)
-        return found
-
-    def layout_of(self, db_names: tuple[str, ...], shared: tuple[str, ...] = ()) -> InstanceLayout:
-        """Return the layout of rows with the columns *db_names*. The values of the columns *shared* are the same for
-        all rows, are already converted, and replace the values in a row. Columns that are not in the model are not
-        read."""
-        names: list[str] = []
-        converters: list[Callable[[Any], Any] | None] = []
-        for db_name in db_names:
-            name, convert = self.readers.get(db_name, (db_name, None))
-            if db_name not in self.readers or name in names or name in shared:
-                name = f"{db_name} {len(names)}"
-            names.append(name)
-            converters.append(convert)
-        copies = [copying(self.columns[name]) if name in self.changeable else None for name in shared]
-        return InstanceLayout((*names, *shared), (*converters, *copies))
-
-
-def _start(column: Column[Any]) -> tuple[type | None, Callable[[Any], Any] | None, bool, Callable[[], Any]]:
-    if isinstance(column, Counter):
-        return None, count_of, True, initial(column)
-    same = type(column).to_python is Column.to_python
-    return exact_kind(column), None if same else column.to_python, is_container(column), initial(column)
-
-
-def begin(instance: Instance, blueprint: Blueprint, values: Mapping[str, Any]) -> None:
-    """Initialize a new instance with these values."""
-    now = {}
-    for name, kind, convert, none_too, make in blueprint.starting:
-        value = values.get(name, MISSING)
-        if type(value) is kind:
-            pass
-        elif value is MISSING:
-            value = make()
-        elif convert is not None and (value is not None or none_too):
-            value = convert(value)
-        now[name] = value
-    given = set(values)
-    if not given <= blueprint.columns.keys():
-        given &= blueprint.columns.keys()
-    instance._begin(now, given)
-
-
-def previous(instance: Instance, name: str, column: Any) -> Any:
-    """Return the value of the column when the instance was last loaded or written; None if it never was."""
-    value = instance._came(name, MISSING)
-    if value is not MISSING:
-        return value
-    if instance._is_persisted or isinstance(column, Counter):
-        return initial(column)()
-    return None
-
-
-def is_loaded(instance: Instance, name: str) -> bool:
-    """False if the instance was read from a row without this column, otherwise True."""
-    return not instance._is_persisted or instance._is_known(name)
-
-
-def is_changed(instance: Instance, name: str, column: Any) -> bool:
-    """True if the value differs from the previous one, because it was assigned or changed in place."""
-    now = instance._touched
-    if name not in now:
-        return False
-    value = now[name]
-    if name in instance._given:
-        if not isinstance(column, Counter) and not is_loaded(instance, name):
-            return not column._val_is_null(value)  # the stored value is not known
-        return bool(value != previous(instance, name, column))
-    if not column.changes_in_place:
-        return False
-    before = previous(instance, name, column)
-    default = column.get_default() if column.has_default else None
-    if column._val_is_null(default):
-        return not column._val_is_null(value) and bool(value != before)
-    return bool(value != (default if before is None else before))
-
-
-def is_deleted(instance: Instance, name: str, column: Any) -> bool:
-    """True if the column has no value and had one before, or null was assigned."""
-    now = instance._touched
-    if name not in now or not column._val_is_null(now[name]):
-        return False
-    return name in instance._given or not column._val_is_null(previous(instance, name, column))
-
-
-def settle(instance: Instance, blueprint: Blueprint, loaded: Collection[str] | None = None) -> None:
-    """Take the current values as the stored ones: the instance was written.
-
-    *loaded*: names of the columns that were read, for the instance of a new row. Columns that were not loaded, and
-    neither set nor changed since, stay unknown.
-    """
-    now = instance._touched
-    changeable = blueprint.changeable
-    columns = blueprint.columns
-    if loaded is not None:
-        unknown = columns.keys() - loaded
-    elif instance._is_persisted:
-        is_known, given = instance._is_known, instance._given
-        unknown = {name for name in columns if not is_known(name)}
-        if unknown:  # the row was loaded in part
-            unknown = {name for name in unknown if name not in given and not is_changed(instance, name, columns[name])}
-    else:
-        unknown = set()
-    if len(now) == len(columns) and not changeable and not unknown:
-        instance._keep(blueprint.layout, tuple([now[name] for name in columns]))
-    elif now or instance._given or loaded is not None:
-        row = []
-        for name, column in columns.items():
-            if name in unknown:
-                continue
-            if name not in now:
-                row.append(previous(instance, name, column))
-            else:
-                value = now[name]
-                if value is None and is_container(column):
-                    value = column.to_python(None)  # a container that was written as null is empty
-                elif name in changeable:
-                    value = deepcopy(value)
-                row.append(value)
-        kept = {name: value for name, value in now.items() if name in changeable or name in unknown}
-        instance._keep(blueprint.layout_without(unknown), tuple(row), kept, set())
-    instance._is_persisted = True
-
-
-def forget(instance: Instance, blueprint: Blueprint) -> None:
+def forget(instance: Any) -> None:
     """Make the instance a new one with the same values: its row was deleted."""
-    columns = blueprint.columns
+    columns = instance._columns
     values = {name: getattr(instance, name) for name in columns}
     given = {
         name for name, value in values.items() if columns[name].has_default or not columns[name]._val_is_null(value)
@@ -303,8 +165,9 @@ def forget(instance: Instance, blueprint: Blueprint) -> None:
     instance._is_persisted = False
 
 
-def remember(instance: Instance, blueprint: Blueprint, name: str, value: Any) -> None:
+def remember(instance: Any, name: str, value: Any) -> None:
     """Set the previous value of the column."""
-    row = [value if each == name else previous(instance, each, column) for each, column in blueprint.columns.items()]
-    now = {each: getattr(instance, each) for each in blueprint.columns}
-    instance._keep(blueprint.layout, tuple(row), now, instance._given)
+    columns, previous = instance._columns, instance._plan.previous
+    row = [value if each == name else previous(instance, each) for each in columns]
+    now = {each: getattr(instance, each) for each in columns}
+    instance._keep(instance._plan.layout, tuple(row), now, instance._given)

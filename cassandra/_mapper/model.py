@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar, overload
 from cassandra._base.errors import DriverException
 from cassandra._base.names import escape_name, protect_name
 from cassandra._base.objects import public
-from cassandra._core.models import ColumnAccess, Instance
+from cassandra._core.models import OVERRIDES, ColumnAccess, Instance, ModelPlan, PreparedWrites
 from cassandra._session.statements.statement import NOT_SET
 
 from . import connections
@@ -32,10 +32,10 @@ from .errors import (
 )
 from .errors import DoesNotExist as _DoesNotExist
 from .errors import MultipleObjectsReturned as _MultipleObjectsReturned
-from .instances import Blueprint, begin, forget, initial, is_changed, left_out, settle
-from .plans import READS, creates_plainly
+from .instances import forget, initial, model_method
+from .plans import Plan
 from .query_models import ModelQuerySet
-from .writing import INSERTS, SAVES, UPDATES, BatchQuery, DMLQuery
+from .writing import BatchQuery, DMLQuery
 
 HOME = "cassandra.cqlengine.models"
 
@@ -241,9 +241,11 @@ RESERVED: set[str] = set()
 class ModelMetaClass(type):
     """Metaclass that makes models of classes with columns."""
 
-    #: Shapes of statements of the model, by the properties that determine their text. Setting any class attribute
+    #: Shapes of selections of the model, by the properties that determine their text. Setting any class attribute
     #: clears it, as the attribute may be one of these properties.
     _shapes: dict[Any, Any]
+    #: How the model is read and written, and which methods it overrides.
+    _plan: Plan
 
     def __new__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> Any:
         own = sorted(
@@ -272,12 +274,14 @@ class ModelMetaClass(type):
         """Initialize the class; also if a program's own metaclass has collected the columns in its ``__new__``."""
         super().__init__(name, bases, attrs)
         type.__setattr__(cls, "_shapes", {})
-        type.__setattr__(cls, "_blueprint", Blueprint(getattr(cls, "_columns", {})))
+        type.__setattr__(cls, "_plan", Plan(cls))
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         for one in _with_subclasses(cls):
             one.__dict__.get("_shapes", {}).clear()
+            if "_plan" in one.__dict__:
+                one.__dict__["_plan"].forget()
 
 
 def _with_subclasses(cls: type) -> list[type]:
@@ -471,12 +475,9 @@ def full_name_of(model: Any) -> str:
 
 # ---- base classes of models
 
-# Methods of native classes: looking one up for each call costs 400 more instructions.
-_insert_of, _update_of, _read_of = INSERTS.find, UPDATES.find, READS.find
-_read = READS.read
+CREATES = OVERRIDES["create"]
 
-left_out(Instance.save)
-left_out(Instance.update)
+_read = ModelPlan.read
 
 
 @public(HOME)
@@ -525,7 +526,7 @@ class BaseModel(Instance):
     _if_exists: bool = False
 
     # Set by the metaclass.
-    _blueprint: ClassVar[Any]
+    _plan: ClassVar[Any]
     _columns: ClassVar[Any]
     _primary_keys: ClassVar[Any]
     _db_map: ClassVar[Any]
@@ -536,9 +537,9 @@ class BaseModel(Instance):
     _discriminator_column_name: ClassVar[Any]
     _discriminator_map: ClassVar[Any]
 
-    @left_out
+    @model_method("load")
     def __init__(self, **values: Any) -> None:
-        begin(self, self._blueprint, values)
+        self._plan.begin(self, values)
 
     # ---- as a mapping
 
@@ -621,7 +622,7 @@ class BaseModel(Instance):
     # ---- from rows
 
     @classmethod
-    @left_out
+    @model_method("load")
     def _construct_instance(cls, values: Any) -> Any:
         """Return the instance of a row, given as a mapping from column names in the database to values."""
         if cls._db_map:
@@ -631,7 +632,7 @@ class BaseModel(Instance):
         instance = kind(**known)
         instance._set_persisted(force=True)
         if len(known) < len(kind._columns):
-            settle(instance, kind._blueprint, known)
+            kind._plan.settle(instance, known)
         return instance
 
     @classmethod
@@ -666,39 +667,28 @@ class BaseModel(Instance):
 
     # ---- changes
 
-    @left_out
+    @model_method("write")
     def validate(self) -> None:
         """Check all values, and convert those that can be converted; a ValidationError names the column."""
-        now = self._touched
-        for name, kind, column in self._blueprint.checked:
-            value = now[name] if name in now else getattr(self, name)
-            if type(value) is kind:
-                continue
-            if value is None and column.has_default and name not in self._given and not self._is_persisted:
-                value = column.get_default()
-            checked = column.validate(value)
-            if checked is not now.get(name, checked):
-                now[name] = checked
+        self._plan.validate(self)
 
     def get_changed_columns(self) -> list[str]:
         """Return the names of the columns whose values differ from the last loaded or written ones."""
-        return [name for name, column in self._columns.items() if is_changed(self, name, column)]
+        names: list[str] = self._plan.changed(self)
+        return names
 
-    @left_out
+    @model_method("write")
     def _set_column_value(self, name: str, value: Any) -> None:
         self._touched[name] = value
 
-    @left_out
+    @model_method("load", "write")
     def _set_persisted(self, force: bool = False) -> None:
-        settle(self, self._blueprint)
+        self._plan.settle(self)
 
-    @left_out
+    @model_method("write")
     def _can_update(self) -> bool:
         """True if the row exists already: it was loaded or written, and its key has not changed since."""
-        if not self._is_persisted:
-            return False
-        now = self._touched
-        return not any(name in now and is_changed(self, name, column) for name, column in self._primary_keys.items())
+        return bool(self._plan.can_update(self))
 
     def _as_dict(self) -> dict[str, Any]:
         return {name: column.to_database(getattr(self, name)) for name, column in self._columns.items()}
@@ -708,46 +698,26 @@ class BaseModel(Instance):
     @classmethod
     def create(cls: type[M], **kwargs: Any) -> M:
         """Insert a row with these values, and return its instance."""
-        insert = _insert_of(cls, kwargs)
-        if insert is not None:
-            defaults = insert.defaults()
-            made: M | None = insert.write(kwargs, defaults)
-            return cls._begun(kwargs, defaults).save() if made is None else made
+        created: M | None = cls._plan.create(kwargs)
+        if created is not None:
+            return created
         cls._check_names(kwargs)
-        if creates_plainly(cls):
-            return cls(**kwargs).save()
-        created: M = cls.objects.create(**kwargs)
-        return created
+        if cls._plan.overrides() & CREATES:
+            made: M = cls.objects.create(**kwargs)
+            return made
+        return cls(**kwargs).save()
 
     @classmethod
     async def acreate(cls: type[M], **kwargs: Any) -> M:
         """As :meth:`create`, without blocking the running loop."""
-        insert = _insert_of(cls, kwargs)
-        if insert is not None:
-            defaults = insert.defaults()
-            sent = insert.send(kwargs, defaults)
-            if sent is not None:
-                try:
-                    await sent[0]
-                except DriverException as error:
-                    if not insert._must_be_repeated(error, sent[0]):
-                        raise
-                else:
-                    made: M = insert.written(sent[1])
-                    return made
-            return await cls._begun(kwargs, defaults).asave()
-        cls._check_names(kwargs)
-        if creates_plainly(cls):
-            return await cls(**kwargs).asave()
-        created: M = await cls.objects.acreate(**kwargs)
-        return created
-
-    @classmethod
-    def _begun(cls: type[M], given: dict[str, Any], defaults: dict[str, Any]) -> M:
-        """Return an instance with the given values, and with defaults that were created before."""
-        instance = cls(**given, **defaults)
-        instance._given.difference_update(defaults)
-        return instance
+        instance: M | None = cls._plan.make(kwargs)
+        if instance is None:
+            cls._check_names(kwargs)
+            if cls._plan.overrides() & CREATES:
+                created: M = await cls.objects.acreate(**kwargs)
+                return created
+            instance = cls(**kwargs)
+        return await instance.asave()
 
     @classmethod
     def _check_names(cls, values: Any) -> None:
@@ -768,13 +738,13 @@ class BaseModel(Instance):
     def get(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """Return the only row that meets these conditions; raise the model's ``DoesNotExist`` or
         ``MultipleObjectsReturned``."""
-        made: M | None = None if args else _read(cls, kwargs)
+        made: M | None = None if args else _read(cls._plan, kwargs)
         return cls.objects.get(*args, **kwargs) if made is None else made
 
     @classmethod
     async def aget(cls: type[M], *args: Any, **kwargs: Any) -> M:
         """As :meth:`get`, without blocking the running loop."""
-        found = None if args else _read_of(cls, kwargs)
+        found = None if args else cls._plan.read_of(kwargs)
         sent = None if found is None else found.send(kwargs)
         if found is not None and sent is not None:
             try:
@@ -793,48 +763,44 @@ class BaseModel(Instance):
         self._timeout = timeout
         return self
 
-    @left_out
+    @model_method("write")
     def _save_by_slow_path(self) -> None:
         self._dml_to_write(self._if_not_exists).save()
         self._written()
 
-    @left_out
     async def asave(self: M) -> M:
         """As :meth:`save`, without blocking the running loop."""
-        save = SAVES.find(type(self))
-        sent = None if save is None else save.send(self)
-        if save is not None and sent is not None:
-            plan, future, row = sent
-            try:
-                await future
-            except DriverException as error:
-                if not plan._must_be_repeated(error, future):
-                    raise
-            else:
-                save.written(self, row)
-                return self
+        prepared = self._plan.prepare(self)
+        if prepared is not None:
+            return await self._write(prepared)
         await self._dml_to_write(self._if_not_exists).asave()
         return self._written()
+
+    async def _write(self: M, prepared: PreparedWrites) -> M:
+        if not prepared.join():
+            for write in prepared.writes:
+                future = prepared.send(write)
+                if future is not None:
+                    try:
+                        await future
+                        continue
+                    except DriverException as error:
+                        if not self._plan._must_be_repeated(error, future):
+                            raise
+                await self._plan.request(write, prepared).execute_async()
+        prepared.finish()
+        return self
 
     def _update_by_slow_path(self, values: dict[str, Any]) -> None:
         self._take(values)
         self._dml_to_write(False).update()
         self._written()
 
-    @left_out
     async def aupdate(self: M, **values: Any) -> M:
         """As :meth:`update`, without blocking the running loop."""
-        update = _update_of(type(self), values)
-        sent = None if update is None else update.send(self, values)
-        if update is not None and sent is not None:
-            try:
-                await sent[0]
-            except DriverException as error:
-                if not update._must_be_repeated(error, sent[0]):
-                    raise
-            else:
-                self._keep(update.layout, sent[1])
-                return self
+        prepared = self._plan.prepare(self, values)
+        if prepared is not None:
+            return await self._write(prepared)
         self._take(values)
         await self._dml_to_write(False).aupdate()
         return self._written()
@@ -842,14 +808,14 @@ class BaseModel(Instance):
     def delete(self) -> None:
         """Delete the row. A later save inserts a new row, with all values of the instance."""
         self._dml(False).delete()
-        forget(self, self._blueprint)
+        forget(self)
 
     async def adelete(self) -> None:
         """As :meth:`delete`, without blocking the running loop."""
         await self._dml(False).adelete()
-        forget(self, self._blueprint)
+        forget(self)
 
-    @left_out
+    @model_method("write")
     def _dml(self, if_not_exists: bool) -> Any:
         return self.__dmlquery__(
             type(self),
@@ -864,7 +830,7 @@ class BaseModel(Instance):
             if_exists=self._if_exists,
         )
 
-    @left_out
+    @model_method("write")
     def _dml_to_write(self, if_not_exists: bool) -> Any:
         if self._is_polymorphic:
             if self._is_polymorphic_base:
@@ -873,7 +839,7 @@ class BaseModel(Instance):
         self.validate()
         return self._dml(if_not_exists)
 
-    @left_out
+    @model_method("write")
     def _take(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
             column = self._columns.get(name)
@@ -885,7 +851,7 @@ class BaseModel(Instance):
                 )
             setattr(self, name, value)
 
-    @left_out
+    @model_method("write")
     def _written(self: M) -> M:
         self._set_persisted()
         if self._timestamp is not None:
@@ -897,7 +863,7 @@ class BaseModel(Instance):
     @classmethod
     def _class_batch(cls, batch: Any) -> Any:
         queryset = cls.objects
-        if not creates_plainly(cls):
+        if cls._plan.overrides() & CREATES:
             return queryset.batch(batch)
         queryset._batch = queryset._validate_batch(batch)  # the query set is new and not shared, so no copy is needed
         return queryset

@@ -10,15 +10,17 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from cassandra._base.display import rich_display
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
 from cassandra._core.models import Instance
 from cassandra._session.statements.statement import NOT_SET
 
 from .conditions import conditions, requirements
+from .display import query_set_table, query_set_text
 from .errors import CQLEngineException, QueryException
 from .execution import Explanation, Request, arun, explain, run
-from .instances import left_out
+from .instances import query_set_method
 from .reading import READ, Reading
 from .statements import DeleteStatement, SelectStatement
 from .writing import BatchQuery
@@ -34,6 +36,7 @@ DEFAULT_LIMIT = 10000
 
 
 @public("cassandra.cqlengine.query")
+@rich_display(query_set_table, query_set_text)
 class AbstractQuerySet(Reading[T]):
     """Base of query sets of models and of named tables."""
 
@@ -51,7 +54,7 @@ class AbstractQuerySet(Reading[T]):
     _fetch_size: int | None = None
     _connection: Any = None
 
-    @left_out
+    @query_set_method("read", "create")
     def __init__(self, model: Any) -> None:
         self.model = model  #: The model.
         self._where: list[Any] = []
@@ -60,6 +63,11 @@ class AbstractQuerySet(Reading[T]):
         self._defer_fields: set[str] = set()
         self._deferred_values: dict[str, Any] = {}
         self._only_fields: list[str] = []
+
+    def _is_as_made(self) -> bool:
+        """True if neither conditions nor options were added since ``__init__``."""
+        attributes = self.__dict__
+        return len(attributes) == len(_MADE) + 1 and not any(attributes.get(name, True) for name in _MADE)
 
     @property
     def column_family_name(self) -> str:
@@ -108,7 +116,7 @@ class AbstractQuerySet(Reading[T]):
     def _validate_select_where(self) -> None:
         """Raise QueryException if the server cannot evaluate the conditions."""
 
-    @left_out
+    @query_set_method("read", "select")
     def _select_query(self) -> SelectStatement:
         if self._where:
             self._validate_select_where()
@@ -190,7 +198,7 @@ class AbstractQuerySet(Reading[T]):
             pass
         return list(rows)
 
-    @left_out
+    @query_set_method("read")
     def get(self, *args: Any, **kwargs: Any) -> T:
         """Return the only row, after adding these conditions; raise ``DoesNotExist`` or ``MultipleObjectsReturned``."""
         if args or kwargs:
@@ -203,7 +211,7 @@ class AbstractQuerySet(Reading[T]):
             return await self.filter(*args, **kwargs).aget()
         return self._only_one(await self._afill_to(1))
 
-    @left_out
+    @query_set_method("read")
     def _only_one(self, rows: list[Any]) -> T:
         if len(rows) > 1:
             raise self.model.MultipleObjectsReturned("Multiple objects found")
@@ -239,7 +247,7 @@ class AbstractQuerySet(Reading[T]):
 
     # ---- conditions and options
 
-    @left_out
+    @query_set_method("read")
     def filter(self: S, *args: Any, **kwargs: Any) -> S:
         """Add conditions on the rows: ``filter(name="x", age__gt=5)``, ``filter(Model.age > 5)``."""
         clone = self.__copy__()
@@ -256,7 +264,7 @@ class AbstractQuerySet(Reading[T]):
         clone._conditional.extend(requirements(self.model, args, kwargs))
         return clone
 
-    @left_out
+    @query_set_method("create")
     def batch(self: S, batch_obj: Any) -> S:
         """Make writes part of this batch."""
         return self._with(_batch=self._validate_batch(batch_obj))
@@ -358,7 +366,7 @@ class AbstractQuerySet(Reading[T]):
 
     # ---- writing
 
-    @left_out
+    @query_set_method("create")
     def create(self, **kwargs: Any) -> T:
         """Insert a row with these values, and return its instance."""
         return self._new(kwargs).save()  # type: ignore[no-any-return]
@@ -367,8 +375,8 @@ class AbstractQuerySet(Reading[T]):
         """As :meth:`create`, without blocking the running loop."""
         return await self._new(kwargs).asave()  # type: ignore[no-any-return]
 
-    @left_out
-    def _new(self, values: Mapping[str, Any]) -> Any:
+    @query_set_method("create")
+    def _new(self, values: dict[str, Any]) -> Any:
         return self._with_options(self.model(**values))
 
     def _with_options(self, instance: Any) -> Any:
@@ -400,6 +408,10 @@ class AbstractQuerySet(Reading[T]):
             if_exists=self._if_exists,
         )
         yield from self._write_steps(statement)
+
+
+#: Attributes of a new query set, without its model.
+_MADE = tuple([name for name in vars(AbstractQuerySet(None)) if name != "model"])
 
 
 def _warn_of_negative_index(what: str) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, overload
 
+from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
+from cassandra._core.models import RowRead
 
-from .clauses import EqualsOperator, Token
+from . import connections
+from .clauses import EqualsOperator, QueryValue, Token
 from .conditions import name_and_operator
 from .containers import Map
 from .errors import (
@@ -15,16 +18,72 @@ from .errors import (
     QueryException,
     ValidationError,
 )
-from .execution import Request, arun, run
-from .instances import left_out
-from .plans import READS, is_fresh, is_of_batch, read_async, selection_of
+from .execution import Request, Shape, arun, run, shape_and_values
+from .instances import query_set_method
 from .query_base import AbstractQuerySet
-from .reading import from_dict, from_tuples
+from .reading import LOADS, NONE, from_dict, from_tuples, keep
 from .statements import DeleteStatement, UpdateStatement
-from .writing import INSERTS, join
 
 T = TypeVar("T")
 S = TypeVar("S", bound="ModelQuerySet[Any]")
+
+
+# ---- shapes of selections
+
+
+def selection_of(queryset: Any) -> tuple[Shape, list[Any]] | None:
+    """Return the shape of the SELECT of a query set and the values to bind, without building its statement; None if it
+    has other conditions than those with one value each."""
+    model = queryset.model
+    where = queryset._where
+    if any(isinstance(clause.value, QueryValue) for clause in where):
+        return None
+    key = (
+        type(queryset),
+        tuple([(clause.field, type(clause.operator)) for clause in where]),
+        tuple(queryset._only_fields),
+        frozenset(queryset._defer_fields),
+        tuple(queryset._order),
+        tuple(queryset._distinct_fields or ()),
+        queryset._allow_filtering,
+        bool(queryset._limit),
+        connections.DEFAULT_KEYSPACE,
+    )
+    shape = model._shapes.get(key)
+    if shape is None:
+        shape = keep(model, key, _selection(queryset) or NONE)
+    if shape is NONE:
+        return None
+    values = [clause.value for clause in where]
+    if queryset._limit:
+        values.append(queryset._limit)
+    return shape, values
+
+
+def _selection(queryset: Any) -> Shape | None:
+    kind = type(queryset)
+    if "select" in query_set_method.overridden(kind):
+        return None
+    shape, _ = shape_and_values(queryset._select_query())
+    expected = tuple([str(number) for number in range(len(queryset._where))])
+    return shape if shape.keys == (*expected, *(("limit",) if queryset._limit else ())) else None
+
+
+async def read_async(point: RowRead, given: dict[str, Any]) -> Any:
+    """As ``ModelPlan.read``, without blocking the running loop."""
+    sent = point.send(given)
+    if sent is None:
+        return None
+    try:
+        result = await sent[0]
+    except DriverException as error:
+        if not point._must_be_repeated(error, sent[0]):
+            raise
+        return None
+    return point.only_one(result, sent[1])
+
+
+# ---- query sets
 
 
 @public("cassandra.cqlengine.query")
@@ -36,7 +95,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     # ---- the statement
 
-    @left_out
+    @query_set_method("read", "select")
     def _validate_select_where(self) -> None:
         if self._allow_filtering:
             return
@@ -67,7 +126,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             raise QueryException(f"{self.model.__name__} has no column {clause.field!r}, used in condition {clause}")
         return column
 
-    @left_out
+    @query_set_method("read", "select")
     def _select_fields(self) -> list[str]:
         if not self._defer_fields and not self._only_fields:
             return []
@@ -116,19 +175,23 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     # ---- rows
 
-    @left_out
+    @query_set_method("read")
     def get(self, *args: Any, **kwargs: Any) -> T:
         """Return the only row, after adding these conditions; raise ``DoesNotExist`` or ``MultipleObjectsReturned``."""
-        made: T | None = READS.read(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
+        made: T | None = self.model._plan.read(kwargs) if kwargs and not args and self._is_fresh() else None
         return super().get(*args, **kwargs) if made is None else made
 
     async def aget(self, *args: Any, **kwargs: Any) -> T:
         """As :meth:`get`, without blocking the running loop."""
-        found = READS.find(self.model, kwargs) if kwargs and not args and is_fresh(self) else None
+        found = self.model._plan.read_of(kwargs) if kwargs and not args and self._is_fresh() else None
         made: T | None = None if found is None else await read_async(found, kwargs)
         return await super().aget(*args, **kwargs) if made is None else made
 
-    @left_out
+    def _is_fresh(self) -> bool:
+        """True if the query set has neither conditions nor options, and is of the class that the model uses."""
+        return type(self) is self.model.__queryset__ and self._is_as_made()
+
+    @query_set_method("read")
     def _made_of(self, names: tuple[str, ...], rows: Any) -> list[Any]:
         rows = rows if isinstance(rows, list) else list(rows)
         if not rows:
@@ -198,28 +261,21 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     # ---- writing
 
-    @left_out
+    @query_set_method("create")
     def create(self, **kwargs: Any) -> T:
         """Insert a row with these values, and return its instance."""
-        insert = INSERTS.find(self.model, kwargs) if is_of_batch(self) else None
-        if insert is None:
-            return super().create(**kwargs)
-        made = insert.defaults()
-        instance = join(self._batch, insert, kwargs, made)
-        if instance is None:
-            instance = self._with_options(self.model._begun(kwargs, made)).save()
-        return instance  # type: ignore[no-any-return]
+        created: T | None = None if self._batch is None else self.model._plan.create(kwargs, self.__dict__)
+        return self._new(kwargs).save() if created is None else created
 
-    async def acreate(self, **kwargs: Any) -> T:
-        """As :meth:`create`, without blocking the running loop."""
-        insert = INSERTS.find(self.model, kwargs) if is_of_batch(self) else None
-        if insert is None:
-            return await super().acreate(**kwargs)
-        made = insert.defaults()
-        instance = join(self._batch, insert, kwargs, made)
-        if instance is None:
-            instance = await self._with_options(self.model._begun(kwargs, made)).asave()
-        return instance  # type: ignore[no-any-return]
+    @query_set_method("create")
+    def _new(self, values: dict[str, Any]) -> Any:
+        plan = self.model._plan
+        if plan.overrides() & LOADS:
+            return super()._new(values)
+        instance = plan.new(values, self.__dict__)
+        if self._consistency is not None:
+            instance.__consistency__ = self._consistency
+        return instance
 
     def update(self, **values: Any) -> None:
         """Write these values to the rows that meet the conditions, which must set the keys.

@@ -9,27 +9,24 @@ added twice (``Pages.passed``).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from cassandra._base.conditions import NativeWith
 from cassandra._base.locks import caller_lock
 from cassandra._base.real import green, threading
-from cassandra._core.models import Instance, InstanceLayout, KeywordCache, Precomputed, load_instances, new_loaded
+from cassandra._core.models import OVERRIDES, InstanceLayout, load_instances, new_loaded
 from cassandra._session.request.result import ResultSet
 
-from . import connections
 from .errors import CQLEngineException
 from .execution import arun, run
-from .instances import is_left_out, left_out
+from .instances import query_set_method
 
 T = TypeVar("T")
-W = TypeVar("W", bound=Precomputed)
 
 #: Limit of shapes and layouts per model: bounds the memory of programs that select many sets of columns.
 KEPT = 512
-NAMES_KEPT = 128
-NATIVE = "native"
+LOADS = OVERRIDES["load"]
 #: Cached where no result is possible.
 NONE = object()
 
@@ -53,38 +50,16 @@ def keep(model: Any, key: Any, found: Any) -> Any:
     return found
 
 
-def cached_by_names(of: type[W], kind: str, compute: Callable[[Any, tuple[str, ...]], Any]) -> W:
-    """Return an object that looks up the result of *compute* for a model and the names of keywords, a ``FastRequest``
-    or None. The result is computed once, and again for another default keyspace."""
-
-    def compute_uncached(model: Any, given: dict[str, Any]) -> Any:
-        found = compute(model, tuple(given))  # it may call keep(), which may clear the cache
-        known = model._shapes.get(kind) or keep(model, kind, KeywordCache(NAMES_KEPT))
-        return known_by.keep(known, given, found)
-
-    known_by = of(kind, vars(connections), compute_uncached)
-    return known_by
-
-
 def is_native(model: Any) -> bool:
     """True if the model does not override instance construction."""
-    found = model._shapes.get(NATIVE)
-    if found is None:
-        methods = (model.__init__, model._construct_instance, model._set_persisted)
-        found = all(map(is_left_out, methods)) and not any("__new__" in kind.__dict__ for kind in _classes(model))
-        model._shapes[NATIVE] = found
-    return bool(found)
-
-
-def _classes(model: Any) -> list[type]:
-    return [kind for kind in model.__mro__ if kind not in (Instance, object)]
+    return not model._plan.overrides() & LOADS
 
 
 def layout_of(model: Any, names: tuple[str, ...], shared: tuple[str, ...]) -> InstanceLayout:
     key = (names, shared)
     layout: InstanceLayout | None = model._shapes.get(key)
     if layout is None:
-        layout = keep(model, key, model._blueprint.layout_of(names, shared))
+        layout = keep(model, key, model._plan.layout_of(names, shared))
     return layout
 
 
@@ -229,7 +204,7 @@ class Reading(Generic[T]):
         self._refuse_batch()
         self._pages = Pages((yield self._select_request()))
 
-    @left_out
+    @query_set_method("read")
     def _execute_query(self) -> None:
         """Execute the query, unless it was executed."""
         self._refuse_batch()
@@ -321,7 +296,7 @@ class Reading(Generic[T]):
             pass
         return self._result_cache
 
-    @left_out
+    @query_set_method("read")
     def _fill_result_cache_to_idx(self, idx: int) -> list[Any]:
         """Return the rows read, at least up to index *idx* if there are so many."""
         self._execute_query()

@@ -218,7 +218,7 @@ class MapUpdateClause(ContainerUpdateClause):
 class CounterUpdateClause(AssignmentClause):
     """``"c" = "c" + %(0)s``: adds the difference of *value* and *previous*."""
 
-    col_type = Counter
+    col_type = Counter  #: Class of column of this clause.
 
     def __init__(self, field: str, value: int, previous: int | None = None) -> None:
         super().__init__(field, value)

@@ -1,7 +1,10 @@
-"""Delays of a reconnection schedule, and the log level of failures that repeat (L3). No lock.
+"""Delays of a reconnection schedule, the pace of requests to one host, and the log level of failures that repeat (L3).
 
 The schedule is user code: it may raise, end, or return invalid values. It is used by one thread at a time, without a
-lock held, since it may call any code.
+lock held, since it may call any code. A pace is used by any thread, and has a lock.
+
+A cluster has many clients, and all of them notice the same restart of a node at the same moment. So each delay after
+such an event is random, and so are the distances of a pace: the clients do not stay in step.
 
 A repeated failure is logged when it starts or changes, and then once a minute; two threads at the same time may log one
 line more.
@@ -14,12 +17,38 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 
+from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
+from cassandra._base.randomness import uniform
 
 log = get_logger("cassandra.connection")
 
 FALLBACK_DELAY = 1.0  # replaces a missing or invalid delay
 REPEAT_INTERVAL = 60.0  # seconds between two lines about the same failure
+DISTANCES = (1.0, 1.5)  # of a pace, in multiples of the shortest one
+
+
+def full_jitter(delay: float) -> float:
+    """Return a random part of *delay*: the attempts of many clients are spread over all of it."""
+    return uniform(0.0, delay)
+
+
+class Pace:
+    """Times at random distances, at most *rate* in any second."""
+
+    def __init__(self) -> None:
+        self._lock = driver_lock("Pace")
+        self._next = 0.0
+
+    def reserve(self, rate: float | None) -> float:
+        """Reserve the next free time; return the seconds until then. None: no limit."""
+        if rate is None:
+            return 0.0
+        now = monotonic()
+        with self._lock:
+            at = max(now, self._next)
+            self._next = at + uniform(*DISTANCES) / rate
+        return at - now
 
 
 class Delays:

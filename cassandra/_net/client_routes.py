@@ -51,9 +51,12 @@ class ClientRouteProxy:
 
 @public("cassandra.client_routes")
 class ClientRoutesConfig:
-    """Configuration of client routes: for each node, the first of *proxies* with a route to it is used. Immutable::
+    """Configuration of client routes: for each node, the first of *proxies* with a route to it is used. Immutable.
 
-        config = ClientRoutesConfig([ClientRouteProxy("my-private-link", "10.1.2.3")])
+    Example::
+
+        proxy = ClientRouteProxy("my-private-link", "10.1.2.3")
+        config = ClientRoutesConfig([proxy])
         Cluster(["10.1.2.3"], client_routes_config=config)
 
     :param advanced_shard_awareness: use the shard-aware ports of nodes. This needs a network path that preserves both
@@ -150,7 +153,7 @@ class ClientRoutesEndPoint(_Ordered):
 class ClientRoutesEndPointFactory(EndPointFactory):
     """Makes a ClientRoutesEndPoint for every node, also the connected one: a proxy may lead to any of them."""
 
-    makes_local = True  #: True: it also makes the end point of the node that is asked.
+    makes_local = True  #: True: it also makes the endpoint of the node that is asked.
 
     def __init__(self, client_routes_handler: ClientRoutes, default_port: int | None = None) -> None:
         self.client_routes_handler = client_routes_handler  #: The routes.

@@ -16,12 +16,14 @@ requested by a caller thread never blocks the others.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from cassandra._base import threads
-from cassandra._base.constants import Flag, Opcode, ProtocolVersion, ResultKind
+from cassandra._base.constants import GRACEFUL_DISCONNECT, ConsistencyLevel, Flag, Opcode, ProtocolVersion, ResultKind
 from cassandra._base.errors import (
     ConnectionBusy,
     ConnectionException,
@@ -42,14 +44,14 @@ from cassandra._core.codec import ResultDecoder, ResultPlan, TypeContext
 from cassandra._core.transport import DRIVER, Channel, ConnectionBase, Failure, Frame, Limit, Operation, Reactor
 from cassandra._wire.handlers import compress_body
 from cassandra._wire.messages.reading import as_context, uses_metadata_ids
-from cassandra._wire.messages.requests import HEADER_SIZE, RegisterMessage
-from cassandra._wire.messages.responses import EventMessage, ResultMessage, decode_response
+from cassandra._wire.messages.requests import HEADER_SIZE, QueryMessage, RegisterMessage
+from cassandra._wire.messages.responses import EventMessage, ResultMessage, decode_response, known_event_types
 
 from .compression import Compression
 from .endpoint import EndPoint
 from .exchange import Exchange, call_guarded, failure_error, orphaned_limit
 from .features import Dialect, ProtocolFeatures, dialect_of
-from .handshake import Negotiated, use_keyspace
+from .handshake import Negotiated, check_host_id, use_keyspace
 from .opening import Opening, OpeningWaiter
 from .options import ConnectionOptions
 
@@ -60,6 +62,7 @@ log = get_logger("cassandra.connection")
 MOST_BEFORE_LOG_IN = 1 << 20  # bytes
 COMPRESSION_THRESHOLD = 512  # shorter bodies gain nothing
 USE_TIMEOUT = 10.0
+HOST_ID_QUERY = "SELECT host_id FROM system.local WHERE key='local'"
 _SET_KEYSPACE = ResultKind.SET_KEYSPACE.to_bytes(4, "big")
 
 OnOutcome = Callable[["Frame | Failure"], None]
@@ -77,6 +80,7 @@ class Connection(ConnectionBase):
     keyspace: str | None = None  #: The keyspace in use.
     last_error: BaseException | None = None  #: The error that the connection was closed with.
     is_silent: bool = False  #: True while requests wait and nothing is received.
+    is_draining: bool = False  #: True once the node has announced that it closes the connection.
     compression: Compression | None = None  #: The negotiated algorithm; None without.
     _most_plain_bytes = MOST_BEFORE_LOG_IN  # limit of a decompressed body
     cql_version: str | None = None  #: The negotiated version of CQL.
@@ -101,7 +105,7 @@ class Connection(ConnectionBase):
         on_closed: Callable[[Connection, BaseException | None], None] | None = None,
     ) -> None:
         self.reactor = reactor  #: The I/O thread.
-        self.endpoint = endpoint  #: End point of the node.
+        self.endpoint = endpoint  #: Endpoint of the node.
         self.options = options  #: Options of the connection.
         self.host_id = host_id  #: Id of the node, if it is known.
         self.orphaned_threshold = orphaned_limit(options.max_requests)
@@ -162,7 +166,10 @@ class Connection(ConnectionBase):
         return waiter.wait(opening, options.open_timeout if timeout is None else timeout)
 
     def _starting(self, algorithm: Compression | None, features: ProtocolFeatures) -> None:
-        """Store the settings that STARTUP requests; its response and all later messages are decoded with them."""
+        """Store the settings that STARTUP requests; its response and all later messages are decoded with them. Raise
+        UnexpectedHost if the node has announced another host id than expected."""
+        if self.options.verify_host_id:
+            check_host_id(self.endpoint, self.host_id, features.host_id)
         self.compression = algorithm
         self.features = features
         self._metadata_ids = uses_metadata_ids(self.protocol_version, features)
@@ -334,6 +341,19 @@ class Connection(ConnectionBase):
         except Exception as error:
             return error
 
+    # ---- identity of the node
+
+    def read_host_id(self, timeout: float, on_done: Callable[[UUID | BaseException | None], None]) -> None:
+        """Read the host id of the node from its system tables; call *on_done* exactly once with the id, None if there
+        is none, or the exception: on the I/O thread, or in this call if nothing could be sent."""
+        message = QueryMessage(HOST_ID_QUERY, ConsistencyLevel.ONE)
+        self.request_async(message, lambda answer: on_done(_host_id_in(answer)), timeout)
+
+    def drain(self) -> None:
+        """Reject further requests, except those of the driver itself. Requests in flight end normally."""
+        if self.channel is not None:
+            self.channel.drain()
+
     # ---- limits
 
     def set_limit(self, limit: Limit) -> None:
@@ -478,6 +498,11 @@ class Connection(ConnectionBase):
             event = self.decode(frame)
         except ProtocolError:  # logged by decode
             return
+        if event.event_type == GRACEFUL_DISCONNECT and self.features.graceful_disconnect:
+            self.is_draining = True
+        elif event.event_type not in known_event_types and event.event_type not in self._watchers:
+            log.debug("An event of the unknown type %s of %s is ignored", event.event_type, self.endpoint)
+            return
         if self._event_callback is not None:
             call_guarded(self._event_callback, self, event)
         for callback in self._watchers.get(event.event_type, ()):
@@ -513,8 +538,14 @@ class Connection(ConnectionBase):
 
     @property
     def is_full(self) -> bool:
-        """True if the connection's own limit of requests is reached. (Limits of the pool or session may apply too.)"""
-        return self.channel is not None and self.channel.in_flight >= self.channel.max_requests
+        """True if the connection's own limit of requests is reached, or the window of an overloaded server. (Limits of
+        the pool or session may apply too.)"""
+        return self.channel is not None and self.channel.is_full
+
+    @property
+    def is_limited(self) -> bool:
+        """True if requests in flight are limited, as the server is overloaded (``adaptive_concurrency``)."""
+        return self.channel is not None and self.channel.window < math.inf
 
     @property
     def orphaned(self) -> int:
@@ -551,6 +582,19 @@ class Connection(ConnectionBase):
         return f"<Connection({id(self)}) {self.endpoint}{status}>"
 
     __str__ = __repr__
+
+
+def _host_id_in(answer: Any) -> UUID | BaseException | None:
+    """Return the host id in the response to ``HOST_ID_QUERY``."""
+    if isinstance(answer, ErrorMessage):
+        return answer.to_exception()
+    if isinstance(answer, BaseException):
+        return answer
+    try:
+        found = next((row[0] for row in answer.parsed_rows or ()), None)
+    except Exception as error:  # a malformed row
+        return error
+    return found if isinstance(found, UUID) else None
 
 
 def _sets_keyspace(frame: Frame) -> bool:

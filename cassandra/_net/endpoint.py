@@ -281,7 +281,7 @@ class SniEndPointFactory(EndPointFactory):
         return self.create_from_sni(f"{host_id}{domain}")
 
     def create_from_sni(self, sni: str) -> SniEndPoint:
-        """Return the end point of the node that the proxy knows by the name *sni*."""
+        """Return the endpoint of the node that the proxy knows by the name *sni*."""
         return SniEndPoint(self._proxy_address, sni, self._port)
 
 

@@ -14,7 +14,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
+from uuid import UUID
 
+from cassandra._base.constants import GRACEFUL_DISCONNECT
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
 from cassandra._base.randomness import randrange
@@ -91,7 +93,8 @@ class ShardAwarePortGenerator:
 
     ::
 
-        for port in ShardAwarePortGenerator(49152, 65535).generate(shard_id=3, total_shards=8): ...
+        ports = ShardAwarePortGenerator(49152, 65535)
+        for port in ports.generate(shard_id=3, total_shards=8): ...
     """
 
     def __init__(self, start_port: int, end_port: int) -> None:
@@ -145,6 +148,8 @@ LWT_ADD_METADATA_MARK: Final = "SCYLLA_LWT_ADD_METADATA_MARK"  #: Extension that
 LWT_OPTIMIZATION_META_BIT_MASK: Final = "LWT_OPTIMIZATION_META_BIT_MASK"  #: Its option with the mark.
 FLAGS: Final = 0xFFFFFFFF  # flags of prepared metadata have 32 bits
 USE_METADATA_ID: Final = "SCYLLA_USE_METADATA_ID"  #: Extension with metadata ids.
+HOST_ID: Final = "SCYLLA_HOST_ID"  #: Option with the host id of the node.
+_UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _PROTOCOL_VERSION = "([0-9]{1,3})/v[0-9]{1,3}(-beta)?"  # such as 5/v5 and 6/v6-beta
 
 Dialect = tuple[int, bool, bool]
@@ -156,6 +161,7 @@ class LwtInfo(NamedTuple):
     """The flag of prepared metadata that marks a conditional statement."""
 
     lwt_meta_bit_mask: int
+    """Mask of the flag."""
 
     def get_lwt_flag(self, flags: int) -> bool:
         """True if *flags* of a prepared statement mark a conditional one."""
@@ -173,6 +179,8 @@ class ProtocolFeatures:
     tablets_routing_v2: bool = False  #: True if the node tells clients of versions of tablets.
     lwt_info: LwtInfo | None = None  #: Mark of conditional statements.
     use_metadata_id: bool = False  #: True if prepared statements have metadata ids.
+    host_id: UUID | None = None  #: Host id of the node, if it announced it.
+    graceful_disconnect: bool = False  #: True if the node announces that it closes a connection, to those who register.
 
     def __init__(
         self,
@@ -184,6 +192,8 @@ class ProtocolFeatures:
         tablets_routing_v2: bool = False,
         lwt_info: LwtInfo | None = None,
         use_metadata_id: bool = False,
+        host_id: UUID | None = None,
+        graceful_disconnect: bool = False,
     ) -> None:
         self.rate_limit_error = rate_limit_error
         self.shard_id = shard_id
@@ -192,6 +202,8 @@ class ProtocolFeatures:
         self.tablets_routing_v2 = tablets_routing_v2
         self.lwt_info = lwt_info
         self.use_metadata_id = use_metadata_id
+        self.host_id = host_id
+        self.graceful_disconnect = graceful_disconnect
 
     @staticmethod
     def parse_from_supported(supported: Supported) -> ProtocolFeatures:
@@ -205,6 +217,8 @@ class ProtocolFeatures:
             tablets_routing_v2=ProtocolFeatures.parse_tablets_v2_info(supported),
             lwt_info=ProtocolFeatures.parse_lwt_info(supported),
             use_metadata_id=ProtocolFeatures.parse_use_metadata_id(supported),
+            host_id=_host_id(supported),
+            graceful_disconnect="true" in supported.get(GRACEFUL_DISCONNECT, ()),
         )
 
     def add_startup_options(self, options: dict[str, str]) -> None:
@@ -268,6 +282,17 @@ class ProtocolFeatures:
     def __repr__(self) -> str:
         on = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if value)
         return f"<ProtocolFeatures({on})>"
+
+
+def _host_id(supported: Supported) -> UUID | None:
+    """Return the announced host id; an invalid one is logged and ignored."""
+    text = next(iter(supported.get(HOST_ID) or ()), None)
+    if text is None:
+        return None
+    if re.fullmatch(_UUID, text) is None:
+        log.warning("Ignored an option of SUPPORTED that is not a UUID: %s=%.40r", HOST_ID, text)
+        return None
+    return UUID(text)
 
 
 def supported_versions(supported: Supported) -> dict[int, bool] | None:

@@ -4,7 +4,7 @@
 
     OPTIONS -> SUPPORTED
     STARTUP -> READY | AUTHENTICATE -> AUTH_RESPONSE -> (AUTH_CHALLENGE -> AUTH_RESPONSE)* -> AUTH_SUCCESS
-    [REGISTER -> READY]
+    [REGISTER -> READY | ERROR]
     [USE -> RESULT]
 
 The caller (``opening.py``, tests) sends each request and passes the response to the generator. It also handles three
@@ -21,19 +21,21 @@ connection.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
+from uuid import UUID
 
-from cassandra._base.constants import ConsistencyLevel, ProtocolVersion, ResultKind
+from cassandra._base.constants import GRACEFUL_DISCONNECT, ConsistencyLevel, ProtocolVersion, ResultKind
 from cassandra._base.errors import (
     AuthenticationFailed,
     ConnectionException,
+    ConnectionShutdown,
     ProtocolError,
     ProtocolVersionUnsupported,
     encoding_secret,
 )
-from cassandra._base.logs import printable
+from cassandra._base.logs import get_logger, printable
 from cassandra._base.names import escape_name
 from cassandra._base.objects import public
 from cassandra._base.server_errors import BadCredentials, ErrorMessage, ProtocolException
@@ -51,11 +53,12 @@ from cassandra._wire.messages.requests import (
 from cassandra._wire.messages.responses import ReadyMessage, ResultMessage, SupportedMessage
 
 from . import compression
-from .auth import INLINE_PROVIDERS, Authenticator
+from .auth import INLINE_PROVIDERS, MAX_CHALLENGES, Authenticator
 from .endpoint import EndPoint
 from .features import ProtocolFeatures, supported_versions
 from .options import DEFAULT_CQL_VERSION, ConnectionOptions
-from .trust import MAX_CHALLENGES
+
+log = get_logger("cassandra.connection")
 
 DRIVER_NAME = "fastcql"  #: Name of the driver in the tables of clients.
 DRIVER_VERSION = __version__  #: Release of the driver in the tables of clients.
@@ -77,7 +80,7 @@ class ApplicationInfoBase:
     """Subclass it to add options to STARTUP."""
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add what servers are told to *options*, of the STARTUP message."""
+        """Add the application's entries to *options*, the options of the STARTUP message."""
         raise NotImplementedError
 
 
@@ -180,6 +183,32 @@ class VersionRefused(ProtocolVersionUnsupported):
 VersionRefused.__module__ = "cassandra.connection"
 
 
+class UnexpectedHost(ConnectionException):
+    """The node at the address of a host is another host: the address was given to another node, or a proxy or an
+    address translator leads to the wrong one. No request was sent to it."""
+
+    def __init__(self, endpoint: Any, expected: UUID, found: UUID) -> None:
+        super().__init__(f"{endpoint} leads to host {found}, not to host {expected}", endpoint)
+        self.expected = expected  #: Id of the host that the address is known to belong to.
+        self.found = found  #: Id of the host that responded.
+
+
+UnexpectedHost.__module__ = "cassandra.connection"
+
+
+class NodeDraining(ConnectionShutdown):
+    """The node has announced that it stops while a connection to it was opened. No request was sent to it."""
+
+
+NodeDraining.__module__ = "cassandra.connection"
+
+
+def check_host_id(endpoint: EndPoint, expected: UUID | None, found: UUID | None) -> None:
+    """Raise UnexpectedHost if both ids are known and differ."""
+    if expected is not None and found is not None and found != expected:
+        raise UnexpectedHost(endpoint, expected, found)
+
+
 def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> Steps:
     """Yield the steps that open a connection with protocol *version*."""
     supported = yield OptionsMessage()
@@ -198,13 +227,24 @@ def handshake(options: ConnectionOptions, endpoint: EndPoint, version: int) -> S
         yield from _authenticate(options, endpoint, answer.authenticator)
     else:
         options.login.warn_unused_credentials(endpoint, options.auth_provider)
-    if options.register_events:
-        answer = yield RegisterMessage(options.register_events)
-        if not isinstance(answer, ReadyMessage):
-            raise _unexpected_response_error(answer, "REGISTER", endpoint, version)
+    yield from _register(options.register_events, features.graceful_disconnect, endpoint, version)
     if options.keyspace is not None:
         yield from _use(options.keyspace, endpoint, version)
     return Negotiated(version, features, algorithm, cql_version, supported, options.keyspace)
+
+
+def _register(wanted: Sequence[str], graceful: bool, endpoint: EndPoint, version: int) -> Generator[Any, Any, None]:
+    """Register for the *wanted* events and, on a server that offers it (*graceful*), for GRACEFUL_DISCONNECT. The
+    server may reject the latter, for instance with an old protocol version."""
+    if graceful:
+        answer = yield RegisterMessage((*wanted, GRACEFUL_DISCONNECT))
+        if isinstance(answer, ReadyMessage):
+            return
+        log.debug("%s rejected the registration for %s: %s", endpoint, GRACEFUL_DISCONNECT, answer)
+    if wanted:
+        answer = yield RegisterMessage(wanted)
+        if not isinstance(answer, ReadyMessage):
+            raise _unexpected_response_error(answer, "REGISTER", endpoint, version)
 
 
 def startup_options(

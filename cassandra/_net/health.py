@@ -155,6 +155,7 @@ class HostWatch:
         self._silent: dict[Connection, float] = {}  # start of the silence
         self._suspect_since: float | None = None
         self._is_timer_running = False
+        self.has_warned_of_ports = False  #: True once a pool has logged that the ports of this client are translated.
 
     def add(self, connection: Connection, owner: Owner) -> None:
         """Watch *connection*, which accepts requests from now on."""

@@ -38,6 +38,7 @@ from .handshake import (
     Established,
     Negotiated,
     Starting,
+    UnexpectedHost,
     VersionRefused,
     handshake,
     next_version,
@@ -407,7 +408,7 @@ class Opening:
         return explained
 
     def _summary(self) -> BaseException:
-        if len(self._errors) == 1:
+        if len(self._errors) == 1 or all(isinstance(error, UnexpectedHost) for error in self._errors):
             return self._errors[0]
         each = "; ".join(
             f"{address}: {error}" for (_, address), error in zip(self._tried_addresses, self._errors, strict=False)

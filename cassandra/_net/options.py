@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .trust import LoginPolicy
+from .auth import LoginPolicy
 
 if TYPE_CHECKING:
     import ssl
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint
 
-    from .auth import AuthProvider
+    from .auth import AllowedAddresses, AuthProvider
     from .features import ShardTarget
     from .handshake import ApplicationInfoBase
     from .tls_sessions import SSLSessionCache
-    from .trust import AllowedAddresses
 
 DEFAULT_CQL_VERSION = "3.0.0"  #: Version of CQL, if a node names none.
 DEFAULT_CONNECT_TIMEOUT = 5.0
@@ -54,8 +53,10 @@ class ConnectionOptions:
     connection_class: type[Connection] | None = None  # a program's subclass, used for all connections
     max_frame: int = MAX_FRAME
     max_requests: int = MAX_REQUESTS
+    follows_overload: bool = False  # send fewer requests to an overloaded server
     local_address: tuple[str, int] | None = None
     shard_target: ShardTarget | None = None  # target shard, reached through the shard-aware port
+    verify_host_id: bool = True  # reject a node with another host id than expected, if both are known
 
     def __init__(self, **given: Any) -> None:
         for name, value in given.items():

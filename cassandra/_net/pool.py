@@ -1,7 +1,7 @@
 """The connections of one session to one host (L3; public path ``cassandra.pool.HostConnection``).
 
 :class:`HostPool` opens, selects and closes connections. Its components are ``pool_slots.py``, which maps shards to
-connections, :class:`Filling`, which schedules the opening of missing ones, and :class:`Standby`, which opens standby
+connections, ``pool_filling.py``, which schedules the opening of missing ones, and :class:`Standby`, which opens standby
 connections for silent ones. A host without shards (Apache Cassandra) has one connection.
 
 *States*: new; ``open`` is called once; then open until ``close``. In an open pool every missing connection is being
@@ -10,28 +10,12 @@ always recovers. The pool ignores the up/down state of its host: the owner of th
 
 *Threads.* ``_taking`` and ``picks`` are replaced, never changed, and may differ by one version for a moment; ``pick``
 and the reports of the state read them without a lock. Everything else is guarded by ``_lock``, a driver lock, except
-``Filling._delays`` and :class:`Standby`, which only the I/O thread uses, and ``Filling.blocked_until``, which any
-thread uses. Callers only select connections; they schedule the replacement of a connection that is marked for
-replacement on the I/O thread. So an interrupted caller leaves nothing half opened or half replaced. No foreign code is
-called with the lock held.
+:class:`Standby`, which only the I/O thread uses. Callers only select connections; they schedule the replacement of a
+connection that is marked for replacement on the I/O thread. So an interrupted caller leaves nothing half opened or half
+replaced. No foreign code is called with the lock held.
 
-*Missing connections.* Every shard that needs a connection (see ``pool_slots.py``) is in one of these states, or
-``Filling.look`` is about to change it to one::
-
-    opening   a connection is being opened; the number of concurrent attempts is limited (``MAX_PARALLEL_ATTEMPTS``).
-    Each attempt
-              starts after a random delay, so that clients do not connect all at once
-    put off   the last attempt failed; the shard waits for the next delay of its own reconnection schedule
-
-``look`` starts the attempts that can be started. It is called whenever a connection is lost, marked for replacement or
-added, and at the end of every attempt. So a lost connection is reopened, at once and then by the reconnection schedule.
-A pool without any connection needs just one, of any shard, and opens it without the random delay.
-
-A target shard is reached through the shard-aware port. If there is no such port, or it is *blocked*, connections go to
-the plain port, and the server chooses the shard: connections are opened until all shards are covered. The port is
-blocked for ten minutes if a connection to it fails or leads to another shard than the client's port selects, as behind
-an address translation. A failure at the plain port unblocks it, because then the host has failed. Connections to
-another shard than the target are kept: they cover the shard that they lead to.
+*Missing connections* are opened by :class:`~cassandra._net.pool_filling.Filling`, one per shard: the first one at once,
+the others at the pace of the host.
 
 *Silent connections* are detected by ``health.py``, which also marks the host as a suspect. While a connection of the
 pool is silent, an attempt for its shard starts about every second, even if the previous one is still running: TCP
@@ -40,7 +24,17 @@ shards are tried at once. A node that refuses connections is not silent: its pro
 connections are closed.
 
 *Replacement.* A connection with too many orphaned streams is replaced: new requests go to the new one, and the old one
-closes when its requests in flight are completed. The pool never sends a request twice.
+closes when its requests in flight are completed. The pool never sends a request twice. A connection that is to be
+closed in this way rejects requests first (``Channel.drain``): one that selected it before is sent elsewhere, or its
+response is waited for.
+
+*Draining.* A node that is about to stop announces that (GRACEFUL_DISCONNECT, CEP-59). The first connection with the
+event closes the pool in the same way, and *on_drain* is called.
+
+*Identity.* A connection joins only if its node is the host. A server that announces its host id (ScyllaDB) is checked
+in every handshake, at no cost. Another one is asked (``Connection.read_host_id``) when the address may have been given
+to another node: while the pool is ``_unverified``, that is after it has lost a connection or found one silent, until
+one was verified. An extra request for every connection would be a burst of queries at each start of a large cluster.
 
 *Keyspace.* ``keyspace`` is the keyspace of every connection. A connection joins only after it uses this keyspace, and
 one that cannot follow a change is closed: a request must not run in the previous keyspace.
@@ -52,8 +46,9 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
-from time import monotonic, time
-from typing import Any, Final
+from time import monotonic
+from typing import Any
+from uuid import UUID
 
 from cassandra._base import threads
 from cassandra._base.delegation import Attribute, method
@@ -61,246 +56,31 @@ from cassandra._base.errors import ConnectionShutdown, NoConnectionsAvailable, a
 from cassandra._base.locks import CALLER, driver_lock, thread_kind
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._base.randomness import shuffle, uniform
+from cassandra._base.randomness import uniform
 from cassandra._core.codec import TypeContext
-from cassandra._core.routing import PoolFields, murmur3_token
+from cassandra._core.routing import HostState, PoolFields, murmur3_token, set_sharding
 from cassandra._core.transport import ChannelGroup, ConnectionSelector, Limit, Reactor, Timer
+from cassandra._wire.messages.responses import EventMessage
 
-from .backoff import Delays, FailureLog
-from .client_routes import ClientRoutesEndPoint
+from .backoff import FailureLog, Pace
+from .budget import RetryBudget
 from .connection import Connection
-from .endpoint import DefaultEndPoint
 from .exchange import RoomSignal, call_guarded
-from .features import ShardChoice, ShardingInfo, ShardTarget
+from .features import ShardChoice, ShardTarget
+from .handshake import NodeDraining, check_host_id
 from .health import watch_of
 from .opening import Opening
 from .options import ConnectionOptions
-from .pool_slots import ANY, JoinResult, SlotChange, Slots
+from .pool_filling import Arrival, Filling
+from .pool_slots import JoinResult, SlotChange, Slots
 
 log = get_logger("cassandra.pool")
 
-MAX_PARALLEL_ATTEMPTS = 4  # connections of a pool that are opened at a time
-SPREAD = 0.05  # maximum random delay of an attempt in seconds
-BLOCKED = 600.0
-OWN_PORTS = (DefaultEndPoint, ClientRoutesEndPoint)  # others may lead to a proxy, without a shard-aware port
-RESHARDED: Final = -2  # key of the schedule for a host that reports another sharding each time
 PAUSE = (0.75, 1.25)  # seconds between the starts of two attempts for a silent connection
 TOLD_APART = 4  # maximum number of connections listed in error texts; for more, only a sum is given
 SILENCE_LIMIT = 20.0
-DRAIN_CHECK = 0.25
+DRAIN_CHECK = 0.05
 DRAIN_LIMIT = 300.0  # a retired connection is closed after this, even with requests in flight
-
-
-# ---- opening of missing connections
-
-
-class Arrival:
-    """Outcome of an attempt: a connection with the result of joining, or an error."""
-
-    __slots__ = ("connection", "error", "joined")
-
-    def __init__(
-        self, connection: Connection | None = None, joined: JoinResult | None = None, error: BaseException | None = None
-    ) -> None:
-        self.connection = connection
-        self.joined = joined
-        self.error = error
-
-
-class Filling:
-    """Opens the missing connections of one pool. ``look``, ``try_now`` and ``block`` may be called from any thread."""
-
-    def __init__(self, pool: HostPool, delays: Callable[[], Iterable[float]] | None, use_port: bool) -> None:
-        """*delays* returns a new reconnection schedule. *use_port*: False to never use the shard-aware port."""
-        self.blocked_until = 0.0  # wall clock, for users only; no decision depends on it
-        self._blocked_until = 0.0  # the same by the monotonic clock
-        self._pool = pool
-        self._new_schedule = delays
-        self._use_port = use_port
-        self._opening: set[int] = set()
-        self._delayed: set[int] = set()
-        self._retry_at_once: set[int] = set()  # shards in ``_opening`` to retry at once if the attempt fails
-        self._delays_generation = 0  # counts resets of ``_delayed``; timers of an earlier era are ignored
-        self._is_on_hold = False
-        self._delays: dict[int, Delays] = {}
-
-    def look(self) -> None:
-        """Start attempts for shards that need a connection and are not being opened or put off."""
-        pool = self._pool
-        with pool._lock:
-            shards_wanted = pool._slots.wanted()
-            if pool.is_shutdown or (self._is_on_hold and shards_wanted != [ANY]):
-                return
-            free = [shard for shard in shards_wanted if shard not in self._opening and shard not in self._delayed]
-            shuffle(free)
-            at_once = pool._slots.sharding is None
-            limit = (
-                MAX_PARALLEL_ATTEMPTS + at_once
-            )  # one extra for a pool without connections: the other attempts may hang
-            del free[max(0, limit - len(self._opening)) :]
-            self._opening.update(free)
-        for shard in free:
-            if at_once:
-                self._attempt(shard)
-            else:
-                pool._later(uniform(0.0, SPREAD), partial(self._attempt, shard))
-
-    def try_now(self) -> None:
-        """Retry now, because attempts may succeed: release all put-off shards and start their delays anew."""
-        self._pool._run_soon(self._try_now)
-
-    def _try_now(self) -> None:
-        with self._pool._lock:
-            self._delays_generation += 1
-            self._delayed.clear()
-            self._retry_at_once.update(self._opening)  # the server may have rejected them already
-        self._delays.clear()
-        self.look()
-
-    def target_for_shard_of(self, known: Connection) -> ShardTarget | None:
-        """Return the target for another connection to the shard of *known*."""
-        with self._pool._lock:
-            sharding = self._pool._slots.sharding
-        shard = known.shard
-        return None if sharding is None or shard is None else self._target_of(shard, sharding, known)
-
-    def block(self, secs: float = BLOCKED) -> None:
-        """Do not use the shard-aware port for *secs* seconds; meanwhile connections are opened until all shards have
-        one."""
-        self.blocked_until = max(self.blocked_until, time() + secs)
-        self._blocked_until = max(self._blocked_until, monotonic() + secs)
-
-    @property
-    def missing(self) -> int:
-        """Number of shards that lack a connection or need a replacement."""
-        return threads.run(self._count_missing)
-
-    def _count_missing(self) -> int:
-        with self._pool._lock:
-            return len(self._pool._slots.wanted())
-
-    # ---- an attempt
-
-    def _attempt(self, shard: int) -> None:
-        pool = self._pool
-        with pool._lock:
-            needed = shard in pool._slots.wanted()
-            sharding = pool._slots.sharding
-            known = pool._slots.taking[:1]
-        if needed:
-            target = None if sharding is None else self._target_of(shard, sharding, known[0])
-            pool._connect(partial(self._on_attempt_done, shard, target), target)
-        else:  # covered meanwhile by a connection with another target shard
-            self._end_attempt(shard)
-
-    def _target_of(self, shard: int, sharding: ShardingInfo, known: Connection) -> ShardTarget | None:
-        """Return the target for *shard*, None for the plain port. *known* has the options and endpoint to use."""
-        if not self._use_port or monotonic() < self._blocked_until:
-            return None
-        endpoint = known.endpoint
-        if not isinstance(endpoint, OWN_PORTS):
-            return None
-        encrypted = known.options.uses_tls_to(endpoint)
-        port = sharding.shard_aware_port_ssl if encrypted else sharding.shard_aware_port
-        return None if port is None else ShardTarget(shard, sharding.shards_count, port)
-
-    def _on_attempt_done(self, shard: int, target: ShardTarget | None, arrival: Arrival) -> None:
-        pool, error = self._pool, arrival.error
-        if pool.is_shutdown:
-            return
-        with pool._lock:
-            is_retried = error is not None and shard in self._retry_at_once
-            self._retry_at_once.discard(shard)
-        if arrival.connection is not None and target is not None:
-            self._check(arrival.connection, target)
-        if arrival.joined is JoinResult.TOO_MANY_EXCESS:
-            self._retry_later(shard, None)
-        elif is_retried:
-            self._end_attempt(shard)
-        elif error is None:
-            self._on_joined(shard, arrival.joined)
-            self._end_attempt(shard)
-        elif target is not None and pool._slots.taking:
-            log.info("%s: no connection through the shard-aware port %d: %s", pool.host, target.port, error)
-            self.block()
-            self._end_attempt(shard)
-        else:
-            if target is None and shard != ANY:
-                self.blocked_until = self._blocked_until = 0.0
-            self._retry_later(shard, error)
-
-    def _on_joined(self, shard: int, joined: JoinResult | None) -> None:
-        has_place = joined in (JoinResult.ACCEPTED, JoinResult.RESHARDED)
-        with self._pool._lock:
-            slots = self._pool._slots
-            covered = not slots.wanted()
-            if has_place and len(slots.taking) == 1:
-                self._delays_generation += 1
-                self._delayed.clear()
-        if joined is JoinResult.ACCEPTED:
-            self._delays.pop(shard, None)
-        elif joined is JoinResult.RESHARDED:
-            self._hold()
-        if covered:
-            self._delays.clear()
-
-    def _check(self, connection: Connection, target: ShardTarget) -> None:
-        """Block the shard-aware port if *connection* leads to another shard than its local port selects."""
-        sharding = connection.features.sharding_info
-        if sharding is None or sharding.shards_count != target.shards_count or connection.shard == target.shard:
-            return
-        log.warning(
-            "A connection to %s for shard %d was assigned to shard %s: an address translation seems to change the "
-            "client's port. From now on connections are opened until all shards have one; "
-            "ShardAwareOptions(disable_shardaware_port=True) does so from the start",
-            self._pool.host, target.shard, connection.shard,
-        )  # fmt: skip
-        self.block()
-
-    def _end_attempt(self, shard: int) -> None:
-        with self._pool._lock:
-            self._opening.discard(shard)
-        self.look()
-
-    # ---- delayed attempts
-
-    def _retry_later(self, shard: int, error: BaseException | None) -> None:
-        pool = self._pool
-        delay = self._delay(shard)
-        if pool._slots.sharding is not None:
-            delay *= uniform(0.5, 1.5)
-        if error is None:
-            log.info("%s: no connection to shard %d yet; next attempt in %.1f s", pool.host, shard, delay)
-        else:
-            pool._attempt_failed(error, delay)
-        with pool._lock:
-            self._opening.discard(shard)
-            self._delayed.add(shard)
-            generation = self._delays_generation
-        pool._later(delay, partial(self._release_delayed, shard, generation))
-        self.look()  # another attempt may start
-
-    def _release_delayed(self, shard: int, generation: int) -> None:
-        with self._pool._lock:
-            if generation == self._delays_generation:
-                self._delayed.discard(shard)
-        self.look()
-
-    def _hold(self) -> None:
-        """Delay attempts because the sharding of the host has changed. If it keeps changing (several hosts may share
-        the address), the delays grow."""
-        with self._pool._lock:
-            first, self._is_on_hold = not self._is_on_hold, True
-        if first:
-            self._pool._later(self._delay(RESHARDED), self._end_hold)
-
-    def _end_hold(self) -> None:
-        with self._pool._lock:
-            self._is_on_hold = False
-        self.look()
-
-    def _delay(self, key: int) -> float:
-        return self._delays.setdefault(key, Delays(self._new_schedule)).next_or_last()
 
 
 # ---- standby connections for silent ones
@@ -318,6 +98,7 @@ class Standby:
         """Start attempts for *connection*, which is silent."""
         with self._pool._lock:
             self._pool._slots.mark(connection)
+        self._pool._unverified = True  # its node may be gone, and the address may have been given to another one
         self._silent.append(connection)
         if not self._is_active:
             self._is_active = True
@@ -383,6 +164,11 @@ class HostPool(PoolFields):
         shards: ShardChoice | None = None,
         silence_limit: float = SILENCE_LIMIT,
         on_suspect: Callable[[Any], object] | None = None,
+        on_drain: Callable[[Any], object] | None = None,
+        unverified: bool = False,
+        pace: Pace | None = None,
+        connection_rate: Callable[[], float | None] = lambda: None,
+        retry_budget: float | None = None,
     ) -> None:
         """*host* has ``endpoint`` and ``host_id``. *options* is called before every connection attempt; *delays*
         returns a new reconnection schedule; *on_defunct* (host, error) is called for every connection that was lost or
@@ -391,7 +177,10 @@ class HostPool(PoolFields):
         is called when rejected requests may be retried: there may be room, or there is nothing to wait for any more.
         *shards* has the options for the shards of the host. A connection that receives nothing for *silence_limit*
         seconds while silent is closed; *on_suspect* (host) is called much sooner, when a connection of this pool makes
-        the host a suspect."""
+        the host a suspect. *on_drain* (host) is called when the pool has closed because its node announced that it
+        stops. *unverified*: the endpoint may lead to another node. All connections but the first one are opened at
+        *pace*, which the pool shares with others of the host, and *connection_rate* returns the most in a second.
+        *retry_budget*: see :class:`RetryBudget`."""
         self.host = host  #: The host.
         self.host_distance = host_distance  #: Its distance, a :class:`~cassandra.policies.HostDistance`.
         self.keyspace = keyspace  #: The keyspace of its connections.
@@ -405,12 +194,16 @@ class HostPool(PoolFields):
         #: The limit of requests in flight.
         self.limit = limit if max_requests is None else Limit(max_requests, self._room_signal, limit)
         self._shares_limit = max_requests is None
+        self._retry_budget = None if retry_budget is None else RetryBudget(retry_budget)
         self._lock = driver_lock("HostPool")
         self._slots = Slots(shard_aware=shards is None or not shards.disable)
         self.silence_limit = silence_limit  #: Seconds after which a silent connection is closed.
         self._on_suspect = on_suspect
+        self._on_drain = on_drain
+        self._unverified = unverified  # written on the I/O thread only
         self._standby = Standby(self)
-        self._filling = Filling(self, delays, use_port=shards is None or not shards.disable_shardaware_port)
+        use_port = shards is None or not shards.disable_shardaware_port
+        self._filling = Filling(self, delays, use_port, pace or Pace(), connection_rate)
         self._group = group if group is not None else ChannelGroup()
         self._taking: tuple[Connection, ...] = ()  # connections that accept requests
         self.picks = ConnectionSelector(None, None)  #: Selects connections, for native code.
@@ -434,6 +227,7 @@ class HostPool(PoolFields):
             on_done(arrival.error)
             self._filling.look()
 
+        self._filling.reserve()
         self._connect(on_opened)
 
     def _connect(self, on_done: Callable[[Arrival], None], target: ShardTarget | None = None) -> None:
@@ -447,13 +241,24 @@ class HostPool(PoolFields):
             if isinstance(result, BaseException):
                 self._last_error = result
                 on_done(Arrival(error=result))
+            else:
+                self._verify(result, on_verified)
+
+        def on_verified(connection: Connection, error: BaseException | None) -> None:
+            if error is not None:
+                connection.close()
+                self._last_error = error
+                on_done(Arrival(error=error))
                 return
             if self.limit is not None:
-                result.set_limit(self.limit)
-            on_keyspace_set(result, None)
+                connection.set_limit(self.limit)
+            self._count_load(connection)
+            on_keyspace_set(connection, None)
 
         def on_keyspace_set(connection: Connection, error: BaseException | None) -> None:
             change: SlotChange | None = None
+            if connection.is_draining:
+                error = NodeDraining(f"{self.host} has announced that it stops", connection.endpoint)
             with self._lock:
                 keyspace = self.keyspace
                 shut = self.is_shutdown
@@ -472,7 +277,7 @@ class HostPool(PoolFields):
             for one in () if change is None else change.surplus:
                 one.close()
             for one in () if change is None else change.retired:
-                self._close_when_idle(one, monotonic() + DRAIN_LIMIT)
+                self._drain(one)
             self._report_sharding()
             if joined in (JoinResult.ACCEPTED, JoinResult.RESHARDED):
                 call_guarded(self.follow_version, connection)  # the version may have changed during the opening
@@ -497,6 +302,7 @@ class HostPool(PoolFields):
             on_connected,
             context=self._context,
             host_id=getattr(self.host, "host_id", None),
+            on_event=self._on_event,
             on_closed=self._on_closed,
         )
         slot.append(opening)
@@ -506,6 +312,37 @@ class HostPool(PoolFields):
                 self._openings.add(opening)
         if closed_meanwhile:
             opening.cancel()
+
+    def _verify(self, connection: Connection, on_done: Callable[[Connection, BaseException | None], None]) -> None:
+        """Check that the node of *connection* is the host, if that is in doubt; call *on_done* with it and None, or
+        UnexpectedHost, or the reason why that is not known. I/O thread."""
+        expected, options = connection.host_id, connection.options
+
+        def on_response(found: UUID | BaseException | None) -> None:
+            try:
+                if isinstance(found, BaseException):
+                    raise found
+                check_host_id(connection.endpoint, expected, found)
+            except Exception as error:
+                on_done(connection, error)
+            else:
+                self._unverified = False
+                on_done(connection, None)
+
+        in_doubt = self._unverified and options.verify_host_id and isinstance(expected, UUID)
+        if in_doubt and connection.features.host_id is None:  # else the handshake has checked it
+            connection.read_host_id(options.open_timeout, on_response)
+        else:
+            on_done(connection, None)
+
+    def _count_load(self, connection: Connection) -> None:
+        """Have the requests of *connection* counted in the load of the host, by shard if it has a slot for each."""
+        if connection.channel is not None and isinstance(self.host, HostState):
+            sharding = self._slots.sharding_of(connection)
+            set_sharding(self.host, sharding)
+            connection.channel.set_load(self.host, None if sharding is None else connection.shard)
+            if connection.options.follows_overload:
+                connection.channel.follow_overload()
 
     def _join(self, connection: Connection) -> SlotChange:
         """Add *connection* to the slots. The lock is held."""
@@ -600,6 +437,18 @@ class HostPool(PoolFields):
             waits = True
         return waits or self.is_reopening
 
+    def grants_retry(self) -> bool:
+        """Return True if a request may be sent again after an error of an overloaded server, and count the retry."""
+        if self._retry_budget is None:
+            return True
+        channels = [connection.channel for connection in self._slots.all]
+        return self._retry_budget.take(sum(channel.submitted for channel in channels if channel is not None))
+
+    @property
+    def is_limited(self) -> bool:
+        """True if a connection limits the requests in flight, as its server is overloaded."""
+        return any(connection.is_limited for connection in self._taking)
+
     def end_queue(self) -> None:
         """End the admission queue: no request waits any more, and new ones are accepted directly."""
         for connection in self._taking:
@@ -639,6 +488,7 @@ class HostPool(PoolFields):
                 self._last_error = error
         if not lost or self.is_shutdown:
             return
+        self._unverified = True
         log.info("Connection to %s was lost: %s", self.host, error)
         self._report(error or ConnectionShutdown(f"Connection to {self.host} was closed", connection.endpoint))
         self._filling.look()
@@ -658,7 +508,7 @@ class HostPool(PoolFields):
             call_guarded(self._on_defunct, self.host, error)
 
     def on_silent(self, connection: Connection, since: float) -> None:
-        """Open a standby connection for the silent *connection*. Called by ``health.py``, as the next two."""
+        """Open a standby connection for the silent *connection*."""
         self._standby.begin(connection)
 
     def on_heard(self, connection: Connection) -> None:
@@ -679,6 +529,18 @@ class HostPool(PoolFields):
             why = why or f"{marked.orphaned} of its requests are orphaned"
             log.info("Replacing a connection to %s: %s", self.host, why)
             self._filling.look()
+
+    def _on_event(self, connection: Connection, event: EventMessage) -> None:
+        """Close the pool, with its requests in flight completed, if the node announces that it stops."""
+        if connection.is_draining and connection in self._taking:
+            self.close(drain=True)
+            if self._on_drain is not None:
+                call_guarded(self._on_drain, self.host)
+
+    def _drain(self, connection: Connection) -> None:
+        """Reject further requests on *connection*, and close it when it is idle."""
+        connection.drain()
+        self._close_when_idle(connection, monotonic() + DRAIN_LIMIT)
 
     def _close_when_idle(self, connection: Connection, deadline: float) -> None:
         """Close *connection* when all its requests except orphaned ones are completed, or at *deadline*."""
@@ -777,7 +639,7 @@ class HostPool(PoolFields):
             opening.cancel()
         for connection in connections:
             if drain:
-                self._close_when_idle(connection, monotonic() + DRAIN_LIMIT)
+                self._drain(connection)
             else:
                 connection.close()
         self._on_load_change()
@@ -789,6 +651,7 @@ class HostPool(PoolFields):
     open_count: Attribute[int] = Attribute("_slots", Slots)  #: Number of open connections.
     shard: Attribute[int | None] = Attribute("_slots", Slots)  #: Shard of the next connection.
     orphaned: Attribute[int] = Attribute("_slots", Slots)  #: Number of stream ids without a request.
+    limited: Attribute[int] = Attribute("_slots", Slots)  #: Number of connections to a server that is overloaded.
     in_flight: Attribute[int] = Attribute("_slots", Slots)  #: Number of requests in flight.
     waiting: Attribute[int] = Attribute("_slots", Slots)  #: Number of requests that wait for a connection.
 

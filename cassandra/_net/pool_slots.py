@@ -7,7 +7,7 @@ one state::
     marked    taking, but marked for replacement (too many orphaned requests, or silent): the next connection to its
               shard takes its slot
     excess    to a shard that has a connection while another shard lacks one; kept until no shard lacks one, because a
-              server that distributes connections would assign the same shard again
+              server that distributes connections would assign the same shard again. There are two at most
     retired   was replaced, or the sharding of the host has changed: closed when its requests in flight are completed
 
 The first connection determines the sharding; it is reset when the last one is lost, because the host may return with
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cassandra._net.connection import Connection
 
 ANY: Final = -1  # in ``wanted``, while the sharding is unknown: a connection to any shard
+MAX_EXCESS = 2  # of all shards together: a node has many clients
 EXCESS_PER_SHARD = 3
 
 
@@ -53,7 +54,8 @@ class Slots:
 
     def __init__(self, shard_aware: bool = True) -> None:
         """*shard_aware*: False for a single slot, also for a host with shards."""
-        #: Maximum number of excess connections per shard while shards are covered without the shard-aware port.
+        #: Maximum number of excess connections per shard while shards are covered without the shard-aware port; a
+        #: lower maximum of all together applies.
         self.excess_per_shard = EXCESS_PER_SHARD
         self.taking: tuple[Connection, ...] = ()
         self.sole: Connection | None = None  # the connection of a host without shards
@@ -88,6 +90,11 @@ class Slots:
         return sum(connection.orphaned for connection in self.taking)
 
     @property
+    def limited(self) -> int:
+        """Number of connections that limit the requests in flight, as their server is overloaded."""
+        return sum(connection.is_limited for connection in self.taking)
+
+    @property
     def in_flight(self) -> int:
         """Number of requests without a response."""
         return sum(connection.in_flight for connection in self.all)
@@ -117,7 +124,7 @@ class Slots:
     def join(self, connection: Connection) -> SlotChange:
         """Add *connection* if there is a slot for it. The caller closes it if it is refused, and drains or closes the
         other connections in the result."""
-        sharding = self._sharding_of(connection)
+        sharding = self.sharding_of(connection)
         retired: tuple[Connection, ...] = ()
         joined = JoinResult.ACCEPTED
         if not self.taking or _sharding_key(sharding) != _sharding_key(self.sharding):
@@ -138,17 +145,27 @@ class Slots:
         self._publish()
         return SlotChange(joined, retired, () if self.wanted() else self._take_excess())
 
-    def _sharding_of(self, connection: Connection) -> ShardingInfo | None:
+    def sharding_of(self, connection: Connection) -> ShardingInfo | None:
+        """Return the sharding that *connection* reports; None if its host gets a single slot. Any thread."""
         sharding = connection.features.sharding_info
         return sharding if self._shard_aware and sharding is not None and sharding.shards_count > 1 else None
 
     def _add_excess(self, connection: Connection) -> SlotChange:
         if not self.wanted():
             return SlotChange(JoinResult.REFUSED)
-        if len(self.excess) >= self.excess_per_shard * len(self._slots):
+        if len(self.excess) >= self.max_excess:
             return SlotChange(JoinResult.TOO_MANY_EXCESS, (), self._take_excess())
         self.excess.add(connection)
         return SlotChange(JoinResult.EXCESS)
+
+    @property
+    def max_excess(self) -> int:
+        """Maximum number of excess connections."""
+        return min(MAX_EXCESS, self.excess_per_shard * len(self._slots))
+
+    def make_room(self) -> Connection | None:
+        """If the limit of excess connections is reached, remove one and return it; the caller closes it."""
+        return self.excess.pop() if len(self.excess) >= self.max_excess and self.excess else None
 
     def _take_excess(self) -> tuple[Connection, ...]:
         surplus = tuple(self.excess)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from cassandra._base.display import rich_display
 from cassandra._base.locks import driver_lock, lock_of_programs
 from cassandra._base.logs import printable
 from cassandra._base.objects import public, set_state, state_of
@@ -13,6 +14,8 @@ from cassandra._base.process import in_child, renew
 from cassandra._base.threads import command
 from cassandra._core.routing import HostState
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint
+
+from .display import host_table
 
 if TYPE_CHECKING:
     from cassandra._routing.policies.connection import ConvictionPolicy
@@ -22,6 +25,7 @@ in_child(lambda: renew(_handlers))
 
 
 @public("cassandra.pool")
+@rich_display(host_table)
 class Host(HostState):
     """A node: its address, its attributes, and its state (up or down).
 
@@ -39,7 +43,7 @@ class Host(HostState):
     #: Server version as the node reports it, such as ``"5.0.6"``.
     release_version: str | None = None
 
-    #: Addresses and ports from ``system.local`` and ``system.peers*``; None if the server has no value.
+    #: Address of the node for other nodes; None if the server has no value.
     broadcast_address: str | None = None
     broadcast_port: int | None = None  #: Port of the node for other nodes; None if the server has no value.
     broadcast_rpc_address: str | None = None  #: Address of the node for clients; None if the server has no value.
@@ -96,7 +100,7 @@ class Host(HostState):
 
     @property
     def datacenter(self) -> str | None:
-        """Data centre the node is in, None if not known."""
+        """Datacenter the node is in, None if not known."""
         return self._datacenter
 
     @property
@@ -105,7 +109,7 @@ class Host(HostState):
         return self._rack
 
     def set_location_info(self, datacenter: str | None, rack: str | None) -> None:
-        """Set data centre and rack. Replicas change when the token map is rebuilt."""
+        """Set datacenter and rack. Replicas change when the token map is rebuilt."""
         self._datacenter = datacenter
         self._rack = rack
 

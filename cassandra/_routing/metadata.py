@@ -12,19 +12,20 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from cassandra._base.constants import SchemaTargetType
+from cassandra._base.display import rich_display
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger, printable
 from cassandra._base.objects import not_copied, public
 from cassandra._base.threads import command
 from cassandra._core.routing import MetadataFields
-from cassandra._routing.schema.parser import SchemaRows
-from cassandra._routing.schema.queries import EVERYTHING, SchemaTarget
-from cassandra._routing.schema.update import keep_contents, update_keyspaces
+from cassandra._routing.schema.rows import EVERYTHING, SchemaRows, SchemaTarget
+from cassandra._routing.schema.update import change_item, definition_of, is_item, keep_dict, update_keyspaces
 
+from .display import metadata_tables, metadata_text
 from .replication import TokenMap, _ReplicationStrategy, finder_for
 from .tablets import Tablet, TabletCleaner, Tablets
-from .token_ranges import TokenRange, token_ranges
-from .tokens import MAX_LONG, MIN_LONG, Murmur3Token, ReplicaMap, Ring, Token, token_class_of
+from .tokens import MAX_LONG, MIN_LONG, Murmur3Token, ReplicaMap, Ring, Token, TokenRange, token_class_of, token_ranges
 
 if TYPE_CHECKING:
     from cassandra._routing.schema.model import KeyspaceMetadata
@@ -188,6 +189,7 @@ class TopologyChange:
 
 
 @public("cassandra.metadata")
+@rich_display(metadata_tables, metadata_text)
 class Metadata(MetadataFields):
     """The cluster as described by its nodes: hosts, token ring, schema. Available as ``cluster.metadata``.
 
@@ -343,7 +345,7 @@ class Metadata(MetadataFields):
     def rebuild_token_map(self, partitioner: str | None, token_map: TokensByHost) -> None:
         """Replace the ring. *token_map*: the tokens of each host as text, as in the system tables.
 
-        Needed whenever tokens, data centres or racks changed.
+        Needed whenever tokens, datacenters or racks changed.
         """
         ring = _make_ring(partitioner, token_map)
         with self._lock:
@@ -379,15 +381,34 @@ class Metadata(MetadataFields):
             return target
         return SchemaTarget.of_keyspace(target.keyspace, contents=True)
 
-    @command
     def apply_schema(self, target: SchemaTarget, rows: SchemaRows) -> None:
         """Publish *target* as it was read: *rows* by query name (see ``schema_queries``). A dropped target has
         no rows. Tablets of changed tables are dropped."""
+        self.apply_changes([(target, rows)])
+
+    @command
+    def apply_changes(self, changes: Iterable[tuple[SchemaTarget, SchemaRows]]) -> None:
+        """Publish several targets, which were read before: no reader waits for the next one in between."""
         with self._lock:
-            before = self.state.keyspaces
+            for target, rows in changes:
+                self._apply(target, rows)
+
+    def _apply(self, target: SchemaTarget, rows: SchemaRows) -> None:
+        before = self.state.keyspaces
+        if not is_item(target):
             after = update_keyspaces(before, target, rows)
-            self._tablet_cleaner.on_schema_read(self._tablets, target, rows, before, after)
-            self._publish(keyspaces=keep_contents(before, after, target))
+            self._tablet_cleaner.on_keyspaces_read(self._tablets, target, before, after)
+            self._publish(keyspaces=keep_dict(before, after, target))
+            return
+        keyspace = before.get(target.keyspace or "")
+        is_table = target.kind == SchemaTargetType.TABLE and target.name is not None
+        has_tablets = is_table and self._tablets.table_has_tablets(target.keyspace, target.name)
+        definition = definition_of(keyspace, target.name or "") if has_tablets else None
+        if keyspace is not None:
+            change_item(keyspace, target, rows)
+        if is_table:
+            self._tablet_cleaner.on_table_read(self._tablets, target, definition, keyspace)
+        self._publish(keyspaces=before)
 
     @command
     def schema_not_read(self, target: SchemaTarget) -> None:

@@ -158,7 +158,7 @@ class _UnknownStrategy(_ReplicationStrategy):
 
 @public("cassandra.metadata")
 class SimpleStrategy(_ReplicationStrategy):
-    """Each range is on the next *n* different hosts of the ring, in any data centre and rack."""
+    """Each range is on the next *n* different hosts of the ring, in any datacenter and rack."""
 
     #: The replication factor including transient replicas.
     replication_factor_info: ReplicationFactor = None  # type: ignore[assignment]
@@ -203,11 +203,11 @@ class SimpleStrategy(_ReplicationStrategy):
 
 @public("cassandra.metadata")
 class NetworkTopologyStrategy(_ReplicationStrategy):
-    """A number of replicas per data centre, on different racks if there are enough of them."""
+    """A number of replicas per datacenter, on different racks if there are enough of them."""
 
-    #: Data centre name to its number of full replicas.
+    #: Datacenter name to its number of full replicas.
     dc_replication_factors: dict[str, int] = None  # type: ignore[assignment]
-    #: Data centre name to its replication factor including transient replicas.
+    #: Datacenter name to its replication factor including transient replicas.
     dc_replication_factors_info: dict[str, ReplicationFactor] = None  # type: ignore[assignment]
 
     def __init__(self, dc_replication_factors: Mapping[str, int | str]) -> None:
@@ -238,9 +238,9 @@ class NetworkTopologyStrategy(_ReplicationStrategy):
 
 
 class _RackWalk:
-    """Walks the ring once for all data centres, as the server's NetworkTopologyStrategy does since 4.0.
+    """Walks the ring once for all datacenters, as the server's NetworkTopologyStrategy does since 4.0.
 
-    In each data centre the next host of a new rack is selected. Hosts of a rack with a replica are selected too, in
+    In each datacenter the next host of a new rack is selected. Hosts of a rack with a replica are selected too, in
     ring order, but at most as many as the number of replicas exceeds the number of racks.
     """
 

@@ -10,14 +10,14 @@ and recreated has the same name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.objects import public
 from cassandra._base.randomness import getrandbits
 from cassandra._core.routing import Tablet, TabletMap
-from cassandra._routing.schema.parser import SchemaRows
-from cassandra._routing.schema.queries import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget
+from cassandra._routing.schema.rows import EVERYTHING, KEYSPACE_CONTENTS, SchemaTarget
+from cassandra._routing.schema.update import Definition, definition_of
 
 if TYPE_CHECKING:
     from cassandra._routing.schema.model import KeyspaceMetadata
@@ -90,55 +90,39 @@ def random_tablet_version_block() -> int:
 
 
 class TabletCleaner:
-    """Ids of tables from the last read of the schema. Guarded by the metadata's lock."""
+    """Drops outdated tablets. Called with the metadata's lock held. No table is parsed for it."""
 
-    def __init__(self) -> None:
-        self._known: dict[TableKey, Any] = {}
-        self._rows: SchemaRows | None = None  # source of the ids, parsed on use: most applications never need them
+    @staticmethod
+    def on_keyspaces_read(tablets: Tablets, target: SchemaTarget, before: Keyspaces, after: Keyspaces) -> None:
+        """Drop the tablets of removed and recreated tables, after keyspaces were read."""
+        for name in before if target.kind == EVERYTHING else [target.keyspace or ""]:
+            known = before.get(name)
+            if known is None:
+                continue
+            if _is_other(known, after.get(name)):
+                tablets.drop_tablets(name)
+            elif target.kind != SchemaTargetType.KEYSPACE and tablets.changes:
+                for table in (*known.tables, *known.views):
+                    if tablets.table_has_tablets(name, table):
+                        definition, now = definition_of(known, table), definition_of(after.get(name), table)
+                        if now is None or (definition is not None and definition.id != now.id):
+                            tablets.drop_tablets(name, table)
 
-    @property
-    def _ids(self) -> dict[TableKey, Any]:
-        """Ids of all tables and views as last read."""
-        if self._rows is not None:
-            self._known, self._rows = _ids_of(self._rows), None
-        return self._known
-
-    def on_schema_read(
-        self, tablets: Tablets, target: SchemaTarget, rows: SchemaRows, before: Keyspaces, after: Keyspaces
+    @staticmethod
+    def on_table_read(
+        tablets: Tablets, target: SchemaTarget, before: Definition | None, keyspace: KeyspaceMetadata | None
     ) -> None:
-        """Drop the tablets of removed, recreated and altered tables, after *target* was read as *rows*."""
-        for keyspace in before if target.kind == EVERYTHING else [target.keyspace or ""]:
-            if keyspace in before and _is_other(before[keyspace], after.get(keyspace)):
-                tablets.drop_tablets(keyspace)
-        if target.kind == EVERYTHING and not tablets.changes:  # no tablet was ever added
-            self._rows = {part: rows.get(part, ()) for part in ("tables", "views")}
-        elif target.kind == SchemaTargetType.TABLE:
-            self._drop_if_outdated(tablets, target, rows, before, after)
-        elif target.kind in (EVERYTHING, KEYSPACE_CONTENTS) or target.keyspace not in after:
-            self._drop_outdated(tablets, None if target.kind == EVERYTHING else target.keyspace, _ids_of(rows))
-
-    def _drop_outdated(self, tablets: Tablets, keyspace: str | None, ids: dict[TableKey, Any]) -> None:
-        """Compare the ids of all tables of *keyspace*, or of all keyspaces, and drop outdated tablets."""
-        remembered = self._ids
-        for key, known in remembered.copy().items():
-            if keyspace in (None, key[0]) and ids.get(key) != known:
-                tablets.drop_tablets(*key)
-                del remembered[key]
-        remembered.update(ids)
-
-    def _drop_if_outdated(
-        self, tablets: Tablets, target: SchemaTarget, rows: SchemaRows, before: Keyspaces, after: Keyspaces
-    ) -> None:
-        key = (target.keyspace or "", target.name or "")
-        known = self._ids.pop(key, None)
-        ids = _ids_of(rows)
-        self._ids.update(ids)
-        if not tablets.table_has_tablets(*key):
+        """Drop the tablets of a removed, recreated or altered table, which *keyspace* has now; *before*: its former
+        definition."""
+        name, table = target.keyspace or "", target.name or ""
+        if not tablets.table_has_tablets(name, table):
             return
-        if key not in ids or known not in (None, ids[key]) or _text_of(before, key) not in (None, _text_of(after, key)):
-            tablets.drop_tablets(*key)
+        now = definition_of(keyspace, table)
+        if now is None or (before is not None and (before.id != now.id or before.differs(now))):
+            tablets.drop_tablets(name, table)
 
-    def on_schema_not_read(self, tablets: Tablets, target: SchemaTarget) -> None:
+    @staticmethod
+    def on_schema_not_read(tablets: Tablets, target: SchemaTarget) -> None:
         """Drop the tablets of *target*, which was altered or dropped (everything: possibly) and is not read again."""
         if target.kind == EVERYTHING:
             for keyspace in {keyspace for keyspace, _ in tablets.snapshot()[1]}:
@@ -158,19 +142,3 @@ class TabletCleaner:
 def _is_other(before: KeyspaceMetadata, after: KeyspaceMetadata | None) -> bool:
     """True if a keyspace was removed or its replication has changed."""
     return after is None or before.replication_strategy != after.replication_strategy
-
-
-def _ids_of(rows: SchemaRows) -> dict[TableKey, Any]:
-    tables: Iterable[Mapping[str, Any]] = rows.get("tables", ())
-    views: Iterable[Mapping[str, Any]] = rows.get("views", ())
-    ids = {(row["keyspace_name"], row["table_name"]): row.get("id") for row in tables}
-    return ids | {(row["keyspace_name"], row["view_name"]): row.get("id") for row in views}
-
-
-def _text_of(keyspaces: Keyspaces, key: TableKey) -> str | None:
-    """Return the statement that creates a table or view; None if it is not known."""
-    keyspace = keyspaces.get(key[0])
-    if keyspace is None:
-        return None
-    found = keyspace.tables.get(key[1]) or keyspace.views.get(key[1])
-    return None if found is None else found.as_cql_query()

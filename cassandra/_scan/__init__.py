@@ -2,8 +2,8 @@
 
 ``scan.py`` is the object of the application. ``select.py`` parses CQL as far as needed, ``plan.py`` builds the
 statement and the ranges from a call, ``pages.py`` fetches pages and handles their outcomes by the retry decisions of
-``_session/request/retry.py``; ``reader.py`` has the steps of all readings, and ``reading.py`` turns ranges into scan
-events. ``expressions.py`` selects rows by conditions; ``files.py`` writes rows to Parquet.
+``_session/request/retry.py``; ``reading.py`` has the steps of all readings, and turns ranges into scan events.
+``expressions.py`` selects rows by conditions.
 
 ``ordered.py`` merges partitions in the order of their rows, which ``select.py`` determines.
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._base.errors import DriverException
 from cassandra._base.objects import public
-from cassandra._routing.token_ranges import TokenRange
+from cassandra._routing.tokens import TokenRange
 from cassandra._session import progress
 
 from .reading import BATCH, DONE, ScanEvent
@@ -300,18 +300,24 @@ def _sync_folder(folder: Path) -> None:
 
 @public("cassandra.scan")
 class ScanProgress(NamedTuple):
-    """Progress of a scan: the completed share of its part of the ring, 0 to 1, completed and total ranges, rows and
-    seconds so far. ``rate`` is rows per second, ``eta`` the seconds left at this rate, None while unknown. Rows are
-    those read, before any filter; rows of restarted ranges count once."""
+    """Progress of a scan."""
 
     table: str
+    """Name of the table."""
     fraction: float
+    """Completed share of the scan's part of the ring, 0 to 1."""
     ranges_done: int
+    """Completed ranges."""
     ranges: int
+    """All ranges."""
     rows: int
+    """Rows that were read so far, before any filter; rows of restarted ranges count once."""
     seconds: float
+    """Seconds since the scan began."""
     rate: float
+    """Rows per second."""
     eta: float | None
+    """Seconds left at this rate; None while unknown."""
 
 
 Told = Callable[[ScanProgress], object]
@@ -319,7 +325,7 @@ Told = Callable[[ScanProgress], object]
 
 class _Bar(progress.Bar):
     def show(self, report: ScanProgress) -> None:
-        self.update(100 * report.fraction, report.rows, report.rate)
+        self.update(report.fraction, report.rows, report.rate)
 
 
 class ProgressRecorder:
@@ -348,7 +354,7 @@ class ProgressRecorder:
         self._rows_before = self._rows_done
         self._open: dict[int, int] = {}  # rows so far, by number of the range
         self._began = monotonic()
-        self._progress = progress.Progress(told, self.report, lambda: _Bar(what["table"], 100.0, in_percent=True))
+        self._progress = progress.Progress(told, self.report, lambda: _Bar(what["table"], 1.0))
 
     def take(self, event: ScanEvent) -> None:
         """Count *event*, which was processed."""

@@ -456,7 +456,8 @@ def col(name: str) -> Column:
 
     Example::
 
-        session.scan("shop.orders", filter=(col("total") > 100) & ~col("country").isin(["NL", "BE"]))
+        abroad = ~col("country").isin(["NL", "BE"])
+        session.scan("shop.orders", filter=(col("total") > 100) & abroad)
     """
     return Column(name)
 

@@ -36,7 +36,7 @@ from cassandra._base.locks import caller_lock, driver_lock
 from cassandra._base.objects import public
 from cassandra._base.real import threading
 from cassandra._base.server_errors import SyntaxException
-from cassandra._routing.token_ranges import FULL_RING, TokenRange
+from cassandra._routing.tokens import FULL_RING, TokenRange
 from cassandra._session import aio
 
 from .checkpoint import (

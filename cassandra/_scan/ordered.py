@@ -28,6 +28,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.display import rich_display
 from cassandra._base.errors import DriverException
 from cassandra._base.names import maybe_escape_name
 from cassandra._base.objects import public
@@ -35,19 +36,21 @@ from cassandra._base.versions import request_timeout
 from cassandra._core.columns import ColumnPlan, Merge, RecordBatch, decode, stream
 from cassandra._routing.policies import FallthroughRetryPolicy
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
-from cassandra._session.request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
+from cassandra._session.request.columns import ArrowBatches, SchemaChanged, to_arrow, to_duckdb, to_pandas, to_polars
 from cassandra._session.statements.prepared import PreparedStatement
 from cassandra._session.statements.statement import FETCH_SIZE_UNSET, Sentinel
 from cassandra._wire.arrow import ColumnTypes, column_plan, decrypt_page
 from cassandra._wire.rows import decode_page
 
 from .pages import PageRequest, PageResponse, PageSize, PageTemplate
-from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, shards_of, whole
-from .reader import PageReader, ScanError
+from .plan import IN_FLIGHT_PER_SHARD, MOST_PARALLEL, ordered_table, shards_of, whole
+from .reading import PageReader, ScanError
 from .scan import BatchDelivery, Delivery, RowDelivery
 from .select import RowOrder, row_order
 
 if TYPE_CHECKING:
+    import duckdb
+    import pandas
     import polars
     import pyarrow
 
@@ -364,7 +367,7 @@ class Merging(PageReader[Any]):
     def _stop(self) -> None:
         """Stop requesting and reading pages."""
         self._fetcher.close()
-        for waiting in (self._unopened, self._needed_queue, self._prefetch_queue, self._delayed_requests):
+        for waiting in (self._unopened, self._needed_queue, self._prefetch_queue):
             waiting.clear()
         self._level = None
 
@@ -535,6 +538,7 @@ class Merging(PageReader[Any]):
 
 
 @public("cassandra.scan")
+@rich_display(ordered_table)
 class OrderedScan:
     """Rows of many partitions, merged; made by :meth:`Session.scan_order`.
 
@@ -590,6 +594,14 @@ class OrderedScan:
         """Return a ``polars.DataFrame`` of all rows."""
         return to_polars(self._read_all())  # type: ignore[no-any-return]
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a ``pandas.DataFrame`` of all rows."""
+        return to_pandas(self._read_all())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Return a DuckDB relation over all rows; see :meth:`Scan.to_duckdb`."""
+        return to_duckdb(self._read_all(), connection)  # type: ignore[no-any-return]
+
     def _read_all(self) -> ArrowBatches:
         with self.batches() as batches:
             return ArrowBatches(self._plan.schema, list(batches))
@@ -598,30 +610,22 @@ class OrderedScan:
 class _Merged(Delivery):
     """Delivery of the results of a merge, which starts with the first request."""
 
-    _merging: Merging | None = None
-    _closed = False
-
     def __init__(self, begin: Callable[[], Merging]) -> None:
         self._begin = begin
 
     def _next(self) -> Any:
         if self._closed:
             return None
-        if self._merging is None:
-            self._merging = self._begin()
-        return self._merging.next()
+        if self._reader is None:
+            self._reader = self._begin()
+        return self._reader.next()
 
     async def _next_async(self) -> Any:
         if self._closed:
             return None
-        if self._merging is None:
-            self._merging = self._begin()
-        return await self._merging.next_async()
-
-    def close(self) -> None:
-        self._closed = True
-        if self._merging is not None:
-            self._merging.close()
+        if self._reader is None:
+            self._reader = self._begin()
+        return await self._reader.next_async()
 
     def __del__(self) -> None:
         self.close()  # a merging and its levels form a reference cycle, which only the garbage collector would free

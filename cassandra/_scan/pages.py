@@ -6,8 +6,7 @@ A :class:`PageTemplate` is the page template of a prepared statement, an :class:
 The page fetcher (:class:`PageFetcher`) chooses targets of page requests, limits those in flight to a host, and reads
 their outcomes. It is one native operation for all pages of a reading; the number of an attempt is that of a *slot*,
 which is used once. It belongs to the reader: one thread, or the thread of a task's loop. Outcomes stay in the operation
-until that thread takes them; no other thread processes them. Other threads access ``_outcomes``, ``_silent`` and
-``_finished_requests`` only: they append to them, and then end the wait.
+until that thread takes them; no other thread processes them (:class:`ManyRequests`).
 
 A host has a *window*, as for writes: a limit of pages in flight. It grows with responses, and is halved when the host
 reports overload, or does not respond in time.
@@ -15,17 +14,16 @@ reports overload, or does not respond in time.
 
 from __future__ import annotations
 
-from collections import deque
+from concurrent.futures import CancelledError
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._base import process
 from cassandra._base.constants import ResultKind
 from cassandra._base.errors import (
     ConnectionException,
     DriverException,
     InvalidRequest,
-    NoHostAvailable,
     OperationTimedOut,
     ReadTimeout,
     ResponseTooLarge,
@@ -34,17 +32,16 @@ from cassandra._base.errors import (
 from cassandra._base.server_errors import PreparedQueryNotFound, ProtocolException
 from cassandra._core.codec import retained_page
 from cassandra._core.routing import Target
-from cassandra._core.transport import NO_ATTEMPT, Failure, Frame, HostWindow, Operation
+from cassandra._core.transport import NO_ATTEMPT, Failure, Frame, InFlightRequest
 from cassandra._session import aio
 from cassandra._session.request.admission import within_limits
-from cassandra._session.request.execution import NO_POOL
 from cassandra._session.request.future import ResponseFuture
 from cassandra._session.request.many import ManyRequests, continue_from, failure_error
-from cassandra._session.request.notes import learn_tablet, version_block_of
+from cassandra._session.request.notes import version_block_of
+from cassandra._session.request.observers import BulkRequest
 from cassandra._session.request.retry import (
     NOT_SENT,
     RepeatDecision,
-    closed_text,
     decide_repeatable,
     is_repeated_few_times,
 )
@@ -60,7 +57,7 @@ if TYPE_CHECKING:
     from cassandra._core.columns import ColumnBuilder, ColumnPlan
     from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
-    from cassandra._routing.token_ranges import TokenRange
+    from cassandra._routing.tokens import TokenRange
     from cassandra._session.profiles import ResolvedProfile
     from cassandra._session.session import Session
     from cassandra._session.statements.prepared import PreparedStatement
@@ -151,6 +148,7 @@ class PageTemplate:
         """Return the request of a page, and the plan that decodes a response without metadata."""
         plan, metadata_id = self.prepared._snapshot
         profile = self.profile
+        self.prepared._last_use.note(monotonic())
         message = ExecuteMessage(
             self.prepared.query_id,
             bound,
@@ -177,26 +175,22 @@ class PageTemplate:
         return message.encode(version, features=features), plan
 
 
-class PageRequest:
+class PageRequest(InFlightRequest):
     """Page request and its attempts. *bound*: the values of its range; *token*: routing token."""
 
     __slots__ = (
         "attempts",
         "bound",
-        "connection",
         "failed_since",
         "failures",
         "few_times",
-        "host",
+        "observed",
         "owner",
         "page_size",
         "paging_state",
-        "plan",
-        "pool",
+        "result_plan",
         "sent",
         "shard",
-        "slot",
-        "stream",
         "template",
         "token",
         "tried_hosts",
@@ -216,14 +210,10 @@ class PageRequest:
         self.few_times = 0  # those of them by errors that are repeated few times only
         self.failed_since: float | None = None
         self.tried_hosts: set[Host] = set()  # hosts that have failed for it
-        self.host: Host | None = None
-        self.pool: Any = None
-        self.connection: Any = None
         self.shard: int | None = None
-        self.stream = -1
-        self.slot = -1
         self.sent = 0.0
-        self.plan: ResultPlan | None = None
+        self.observed: BulkRequest | None = None  # of the attempt in flight; None if a tracker does not get it
+        self.result_plan: ResultPlan | None = None
 
     def failed(self, outcome: Any) -> RepeatDecision:
         """Count a failure by *outcome*, and return the decision about it."""
@@ -294,39 +284,25 @@ def bound_statement(template: PageTemplate, bound: Bound) -> Any:
 # ---- the page fetcher
 
 
-class PageFetcher(ManyRequests, Operation):
+class PageFetcher(ManyRequests[PageRequest]):
     """Sends the page requests of one reading and takes their outcomes. *most*: limit of pages in flight to one
     host."""
 
     def __init__(self, session: Session, most: int, timeout: float | None) -> None:
-        super().__init__()
-        self.session = session
-        self._process = process.here()
-        self._most = within_limits(session.cluster, most)
+        super().__init__(session)
+        most = within_limits(session.cluster, most)
+        self._limit_hosts(most, most)
         self._timeout = timeout
-        self.windows: dict[Host, HostWindow] = {}
         self.busy: dict[tuple[Host, int | None], int] = {}  # pages in flight by host and shard
-        self._in_flight: dict[int, PageRequest] = {}
         self._slot = 0
-        self._outcomes: deque[tuple[int, Frame | Failure]] = deque()
-        self._silent: deque[int] = deque()
-        self._finished_requests: deque[tuple[PageRequest, Any]] = deque()
         self._alone: set[PageRequest] = set()
         self._state: Any = None
         self._routes: dict[int, Callable[[int | None], Target | None]] = {}
-        self._loop: Any = None
-        self._waiter: Any = None
 
     @property
     def in_flight(self) -> int:
         """Number of pages whose outcome was not taken yet."""
-        return len(self._in_flight) + len(self._alone)
-
-    def check(self) -> None:
-        """Raise ConnectionShutdown in a forked child, NoHostAvailable if the session has ended."""
-        process.check_process(self._process)
-        if self.session.is_shutdown or self.session._draining:
-            raise NoHostAvailable(closed_text(self.session), {})
+        return super().in_flight + len(self.ended) + len(self._alone)
 
     # ---- sending
 
@@ -382,54 +358,36 @@ class PageFetcher(ManyRequests, Operation):
     def _send_along(self, request: PageRequest) -> bool | Exception:
         """Send to the first host of the whole plan that takes *request*; hosts that have failed for this page come
         last."""
-        template, full = request.template, False
-        errors: dict[Host, Exception] = {}
-        router, state = self._router(template), self.session.cluster.metadata.state
-        statement = statement_of(template, request.token)
-        where = (state, template.keyspace, request.token, statement)
-        first, rest = router.start(*where, template.profile.consistency_level)
-        if rest is None:
-            rest = router.fallback(*where, first, template.profile.consistency_level)
-        targets = [target for target in (first, *rest) if target is not None]
-        targets.sort(
-            key=lambda target: target.host in request.tried_hosts
-        )  # stable: keeps the order of the plan otherwise
-        for target in targets:
-            outcome = self._send_to(request, target)
-            if outcome is True:
-                return True
-            if outcome is False:
-                full = True
-            else:
-                errors[target.host] = outcome
-        if full:
-            return False
-        return NoHostAvailable("Unable to complete the operation against any hosts", errors)
+        template, state = request.template, self.session.cluster.metadata.state
+        where = (state, template.keyspace, request.token, statement_of(template, request.token))
+        level = template.profile.consistency_level
+        send = partial(self._send_to, request)
+        return self.send_along(self._router(template), where, level, send, request.tried_hosts)
 
     def _send_to(self, request: PageRequest, target: Target) -> bool | Exception:
-        host = target.host
-        window = self.windows.get(host)
-        if window is None:
-            window = self.windows[host] = HostWindow(self._most, self._most)
+        host, template = target.host, request.template
+        window = self.window(host)
         if not window.has_room:
             return False
-        pool = self.session._pools.get(host)
-        if pool is None:
-            return ConnectionException(NO_POOL, host.endpoint)
-        slot = self._slot = (self._slot + 1) % NO_ATTEMPT
+        found = self.connection_at(target, request.token)
+        if isinstance(found, Exception):
+            return found
+        pool, connection = found
+        request.index = self._slot = (self._slot + 1) % NO_ATTEMPT
         try:
-            connection = pool.pick(request.token, target.shard)
-            frame, request.plan = request.template.frame(connection, request.bound, request.paging_state, request.token)
-            request.slot, request.sent, request.page_size = slot, monotonic(), request.template.page_size.rows
-            self._in_flight[slot] = request
-            request.stream = connection.submit(frame, self, slot, self._timeout, aio.may_wait(connection))
-        except NOT_SENT as error:
-            self._in_flight.pop(slot, None)
-            return error
-        except BaseException:
-            self._in_flight.pop(slot, None)
+            frame, request.result_plan = template.frame(connection, request.bound, request.paging_state, request.token)
+            request.sent, request.page_size = monotonic(), template.page_size.rows
+            if self._tracking is not None:
+                level, size = template.profile.consistency_level, template.page_size.rows
+                observed = BulkRequest(self.session, template.prepared, request.sent, level, size)
+                request.observed = self._tracking.begin_bulk(observed, host, target.shard)
+            self._submit(request, host, pool, connection, frame, self._timeout, aio.may_wait(connection))
+        except BaseException as error:
+            self._give_up(request, error)
+            if isinstance(error, NOT_SENT):
+                return error
             raise
-        request.host, request.pool, request.connection, request.shard = host, pool, connection, target.shard
+        request.shard = target.shard
         request.attempts += 1
         window.sent()
         at = (host, target.shard)
@@ -440,30 +398,35 @@ class PageFetcher(ManyRequests, Operation):
 
     def outcomes(self) -> Iterator[tuple[PageRequest, Any]]:
         """Yield the pages that have ended since the last call, each with a :class:`PageResponse`, or its error."""
-        self._take_into(self._outcomes)
-        while self._outcomes:
-            slot, outcome = self._outcomes.popleft()
-            request = self._in_flight.pop(slot, None)
-            if request is not None:
-                found = self._read(request, outcome)
-                self._on_completed(request, isinstance(found, PageResponse))
-                if found is not None:
-                    yield request, found
-        while self._silent:
-            request = self._in_flight.get(self._silent.popleft())
-            if request is not None and request.connection.orphan(request.stream, self, request.slot):
-                del self._in_flight[request.slot]
+        self.take_outcomes()
+        while self.ended:
+            request, outcome, arrived = self.ended.popleft()
+            found = self._response(request, outcome)
+            if found is not None:
+                self._observe_end(request, found, arrived)
+            self._on_completed(request, isinstance(found, PageResponse))
+            if found is not None:
+                yield request, found
+        while self.silent:
+            request = self._request(self.silent.popleft())
+            if request is not None and self._orphan(request):
                 self._on_completed(request, False)
-                yield request, ConnectionException(f"{request.host} does not respond", request.connection.endpoint)
-        while self._finished_requests:
-            request, found = self._finished_requests.popleft()
+                error = ConnectionException(f"{request.host} does not respond", request.connection.endpoint)
+                self._observe_end(request, error)
+                yield request, error
+        while self.continued:
+            future, failure, request = self.continued.popleft()
             if request in self._alone:
                 self._alone.remove(request)
+                found = failure
+                if found is None:
+                    plan, paging_state, _, kept = future._outcome[2]
+                    found = _response_of(request, retained_page(plan, kept), paging_state)
+                self._observe_end(request, found)
                 yield request, found
 
     def _on_completed(self, request: PageRequest, with_page: bool) -> None:
-        assert request.host is not None
-        window = self.windows[request.host]
+        window = self.window(request.host)
         if with_page:
             window.answered()
         else:
@@ -475,26 +438,34 @@ class PageFetcher(ManyRequests, Operation):
         else:
             del self.busy[at]
 
-    def _read(self, request: PageRequest, outcome: Frame | Failure) -> Any:
+    def _observe_end(self, request: PageRequest, found: Any, arrived: float = 0.0) -> None:
+        """Report the end of an attempt of *request*, with a page or an error, to tracker and slow log."""
+        if self._tracking is None:
+            return
+        elapsed = (arrived or monotonic()) - request.sent
+        error = found if isinstance(found, BaseException) else None
+        observed, request.observed = request.observed, None
+        if observed is not None:
+            self._tracking.end_bulk(observed, request.host, 0 if error is not None else len(found.page), error, elapsed)
+        if elapsed >= self._tracking.threshold:
+            text = request.template.prepared.query_string
+            self._tracking.log_slow(text, request.attempts, request.host, error, elapsed)
+
+    def _response(self, request: PageRequest, outcome: Frame | Failure) -> Any:
         """Return the outcome as :meth:`outcomes` yields it; None if *request* continues as a request of its own."""
-        assert request.host is not None
         if isinstance(outcome, Failure):
             return failure_error(outcome, request.host, request.connection, self._timeout, "a page of a scan")
         try:
-            message = request.connection.decode(outcome, request.plan)
+            message = self.read(request.connection, outcome, request.result_plan, request.template)
         except Exception as broken:
             return broken
         if message.warnings:
-            self.session._warning_log.log(message.warnings)
             request.template.page_size.shrink()  # a large page may be the reason
         if isinstance(message, PreparedQueryNotFound):
             self._go_on_alone(request, outcome)
             return None
         if not isinstance(message, ResultMessage):
             return message
-        if message.custom_payload is not None:
-            where = statement_of(request.template, request.token)
-            learn_tablet(self.session, request.connection.features, where, message.custom_payload)
         if message.kind != ResultKind.ROWS or message.page is None:
             return ConnectionException(
                 f"Got no rows in response to a page of a scan: {message!r}", request.host.endpoint
@@ -507,7 +478,7 @@ class PageFetcher(ManyRequests, Operation):
         prepared = request.template.prepared
         if message.metadata_changed:
             prepared.update_result_metadata(message.plan, message.result_metadata_id)
-        elif message.plan is not request.plan and prepared.result_metadata_id is None:
+        elif message.plan is not request.result_plan and prepared.result_metadata_id is None:
             prepared.update_result_metadata(message.plan, None)
 
     # ---- pages that continue as requests of their own
@@ -531,85 +502,38 @@ class PageFetcher(ManyRequests, Operation):
         )
         self._alone.add(request)
         self.watch(future, request)
-        assert request.host is not None
-        continue_from(future, request.host, request.pool, request.connection, request.plan, outcome)
-
-    def _continued(self, future: Any, rows: Any, error: BaseException | None, request: PageRequest) -> None:
-        if error is not None:
-            self._finished_requests.append((request, error))
-            return
-        plan, paging_state, _, kept = future._outcome[2]
-        self._finished_requests.append((request, _response_of(request, retained_page(plan, kept), paging_state)))
-
-    # ---- other threads
-
-    def _on_outcome(self) -> None:
-        """Take outcomes that arrived while no thread waited, on the I/O thread; for a task, all outcomes."""
-        if self._loop is not None and aio.loop_or_none() is not self._loop:  # the loop watches no descriptors
-            if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._wake)
-            return
-        news = self._take_into(self._outcomes)
-        if self._loop is not None:
-            self._wake()
-        elif news:
-            self._wake_up()  # a thread may have begun to wait meanwhile
+        continue_from(future, request.host, request.pool, request.connection, request.result_plan, outcome)
 
     def _on_forked(self) -> None:
         return
-
-    # ---- waiting
-
-    @property
-    def has_news(self) -> bool:
-        return bool(self._outcomes or self._answered or self._silent or self._finished_requests)
-
-    def wait(self, seconds: float) -> None:
-        """Wait until a page has ended, or *seconds* are over."""
-        if not self.has_news:
-            self._wait(seconds)
-
-    def use_loop(self) -> None:
-        """Deliver outcomes to the running loop from now on."""
-        loop = aio.running_loop()
-        if self._loop is not loop:
-            self._loop = loop
-            aio.deliver_to(loop, self)
-
-    async def wait_async(self, seconds: float) -> None:
-        """As :meth:`wait`, without blocking the running loop."""
-        if self.has_news:
-            return
-        waiter = self._waiter = aio.new_awaiting(self._loop)
-        timer = self._loop.call_later(seconds, self._wake)
-        try:
-            await waiter
-        finally:
-            timer.cancel()
-            self._waiter = None
-
-    def _wake(self) -> None:
-        if self._waiter is not None:
-            aio.resolve(self._waiter, None)
 
     # ---- the end
 
     def forget(self, request: PageRequest) -> None:
         """Give *request* up, in any state."""
         self._alone.discard(request)
-        if self._in_flight.pop(request.slot, None) is not None:
+        self._give_up(request, CancelledError())
+        if self._request(request.index) is request:
+            self._forget(request.index)
             self._on_completed(request, False)
-            request.connection.orphan(request.stream, self, request.slot)
+            request.connection.orphan(request.stream, self, request.index)
+
+    def _give_up(self, request: PageRequest, error: BaseException) -> None:
+        """Report to the tracker that *request* has ended without a response that is taken."""
+        if request.observed is not None:
+            self._observe_end(request, error)
 
     def close(self) -> None:
         """Give up all pages in flight."""
         self._finish()
-        left, self._in_flight = self._in_flight, {}
-        for request in left.values():
-            request.connection.orphan(request.stream, self, request.slot)
-        self._alone.clear()
-        self._outcomes.clear()
-        self._finished_requests.clear()
+        left = self._requests()
+        self._forget()
+        for request in left:
+            request.connection.orphan(request.stream, self, request.index)
+        for request in (*left, *(ended[0] for ended in self.ended), *self._alone):
+            self._give_up(request, CancelledError())
+        for some in (self._alone, self.ended, self.continued, self.delayed):
+            some.clear()
 
 
 def _response_of(request: PageRequest, page: RowsPage, paging_state: bytes | None) -> PageResponse | DriverException:

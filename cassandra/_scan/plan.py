@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.display import Table, bracketed, rich_display
 from cassandra._base.errors import UnsupportedOperation
 from cassandra._base.names import maybe_escape_name
 from cassandra._base.objects import public
@@ -19,7 +21,7 @@ from cassandra._base.versions import request_timeout
 from cassandra._core.columns import ColumnPlan
 from cassandra._ingest.target import TableName
 from cassandra._routing.policies import FallthroughRetryPolicy
-from cassandra._routing.token_ranges import FULL_RING, TokenRange, merge_ranges
+from cassandra._routing.tokens import FULL_RING, TokenRange, merge_ranges
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT
 from cassandra._session.statements.prepared import PreparedStatement
 from cassandra._session.statements.statement import Sentinel
@@ -32,6 +34,10 @@ from .select import Condition, Select, condition_of, refuse_aggregates, select_t
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._session.session import Session
+
+    from .ordered import OrderedScan
+    from .scan import Scan
+
 
 OnError = Literal["retry", "skip"]
 
@@ -374,10 +380,89 @@ def _check_distinct(table: Any, names: Sequence[str]) -> None:
         raise ValueError(f"SELECT DISTINCT supports partition key columns and static ones only, got {others[0]}")
 
 
+# ---- tables of scans and their explanations for ``repr`` and ``_repr_html_``
+#
+# A scan is shown by its columns, as the metadata of the cluster has them now: its rows are on the servers, and nothing
+# is sent. Any thread.
+
+
+CHARACTERS = 1000  # of a statement
+TYPE_CHARACTERS = 100
+MOST_DESCRIBED = 50  # columns, hosts
+MOST_IN_TITLE = 8  # columns
+TO_READ = "rows are read by rows(), batches(), to_arrow(), to_pandas(), to_polars(), to_duckdb()"
+
+_COLUMNS = (("column", ""), ("type", ""))
+
+
+def scan_text(scan: Scan) -> str:
+    columns = _columns(scan)
+    shown = [f"{name} {kind}".rstrip() for name, kind in islice(columns, MOST_IN_TITLE)]
+    if len(columns) > len(shown):
+        shown.append(f"{len(columns) - len(shown)} more columns")
+    return bracketed(f"Scan of {scan._options.name}: {', '.join(shown)}")
+
+
+def scan_table(scan: Scan) -> Table:
+    notes = (scan._options.cql, TO_READ)
+    title = f"Scan of {scan._options.name}"
+    return Table(title, _COLUMNS, _columns(scan), notes, TYPE_CHARACTERS, MOST_DESCRIBED)
+
+
+def _columns(scan: Scan) -> list[tuple[str, str]]:
+    """Return names and types of the selected columns; a call has no type before it is prepared."""
+    options = scan._options
+    if options.prepared is not None and options.prepared._snapshot[0] is not None:
+        plan = options.prepared._snapshot[0]
+        return [(name, codec.cql()) for name, codec in zip(plan.names, plan.codecs, strict=True)]
+    try:
+        known = options._metadata().columns
+    except ValueError:  # the table was dropped, or there are no schema metadata
+        known = {}
+    names = list(known) if options._columns is None and not options._is_prepared else list(options._columns or ())
+    if not names:
+        return [(options.selected, "")]
+    return [(name, known[name].cql_type if name in known else "") for name in names]
+
+
+def ordered_table(scan: OrderedScan) -> Table:
+    columns = [(name, kind) for name, _, kind, _ in scan._plan.schema.fields]
+    return Table(repr(scan).strip("<>"), _COLUMNS, columns, (TO_READ,), TYPE_CHARACTERS, MOST_DESCRIBED)
+
+
+def explanation_tables(explanation: Explanation) -> list[Table]:
+    """Return the plan, and the hosts that are first replicas of its ranges."""
+    plan = explanation.plan
+    lines: list[tuple[str, Any]] = [("statement", explanation.cql)]
+    lines += [(f"value {at}", value) for at, value in enumerate(explanation.values, 1)]
+    lines += [
+        ("ranges", f"{len(explanation.ranges):,}, {explanation.parallelism} at a time"),
+        ("consistency level", ConsistencyLevel.value_to_name[plan.consistency_level]),
+        ("rows of a page", plan.page_size),
+        ("done before", f"{100 * explanation.done:.1f} % of the ring" if explanation.done else None),
+        ("filter, by the client", explanation.filter),
+        ("reducer", explanation.reducer),
+        ("push-down", None if explanation.pushdown is None else "yes" if explanation.pushdown else "no"),
+        ("reason", explanation.why),
+    ]
+    shown = [(name, value) for name, value in lines if value is not None]
+    title = f"Scan of {plan.keyspace}.{plan.table}"
+    replicas = [
+        ("unknown" if host is None else str(host.endpoint), ranges, f"{100 * share:.1f} %")
+        for host, (ranges, share) in explanation.replicas().items()
+    ]
+    columns = (("first replica", ""), ("ranges", ""), ("share of the ring", ""))
+    return [
+        Table(title, (("", ""), ("", "")), shown, (), CHARACTERS, MOST_DESCRIBED),
+        Table("First replicas", columns, replicas, (), TYPE_CHARACTERS, MOST_DESCRIBED),
+    ]
+
+
 # ---- description for users
 
 
 @public("cassandra.scan")
+@rich_display(explanation_tables)
 class Explanation:
     """Description of a scan plan; made by :meth:`Scan.explain`. ``str()`` returns a text for users.
 

@@ -29,7 +29,7 @@ from .select import words_of
 
 if TYPE_CHECKING:
     from cassandra._core.columns import ColumnPlan, RecordBatch
-    from cassandra._routing.token_ranges import TokenRange
+    from cassandra._routing.tokens import TokenRange
 
     from .plan import Options
     from .scan import Scan

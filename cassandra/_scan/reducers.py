@@ -22,7 +22,7 @@ from cassandra._session.request.columns import ArrowBatches
 from .expressions import Field, field_of, pieces, python_value
 
 if TYPE_CHECKING:
-    from cassandra._routing.token_ranges import TokenRange
+    from cassandra._routing.tokens import TokenRange
 
     from .expressions import Predicate
 

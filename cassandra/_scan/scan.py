@@ -8,46 +8,64 @@ and the tablets of that time. An iteration is a :class:`Delivery`, for ``for`` o
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol
 
+from cassandra._base.display import rich_display
 from cassandra._base.errors import DriverException
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
 from cassandra._core.columns import ColumnPlan, RecordBatch, stream
-from cassandra._routing.token_ranges import covers, tablet_ranges
-from cassandra._routing.tokens import MIN_LONG
-from cassandra._session.request.columns import ArrowBatches, SchemaChanged, to_arrow, to_polars
+from cassandra._routing.tokens import MIN_LONG, covers, tablet_ranges
+from cassandra._session.request.columns import (
+    ArrowBatches,
+    SchemaChanged,
+    load_library,
+    to_arrow,
+    to_duckdb,
+    to_pandas,
+    to_polars,
+)
 from cassandra._wire.arrow import column_plan
 
 from .checkpoint import Checkpoint, CheckpointError, ProgressRecorder, description
 from .expressions import predicate_of
-from .files import ParquetFiles
 from .fold import FoldOptions, explain, fold, fold_async, remaining_parts
 from .pages import PageSize, PageTemplate
-from .reader import ScanError
-from .reading import BATCH, DONE, RESTARTED, Reading, ScanEvent
+from .plan import scan_table, scan_text
+from .reading import BATCH, DONE, RESTARTED, Reading, ScanError, ScanEvent
 from .reducers import Folded, FunctionReducer, MapReducer
 from .tasks import Importable, ScanTask, TaskOptions, fold_by, tasks_of, to_dask, to_ray
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    import duckdb
+    import pandas
     import polars
     import pyarrow
     from typing_extensions import Self
 
-    from cassandra._routing.token_ranges import TokenRange
+    from cassandra._routing.tokens import TokenRange
     from cassandra._session.statements.prepared import PreparedStatement
 
     from .plan import Explanation, Options, ScanPlan
 
+
 log = get_logger("cassandra.cluster")
 
 Order = Literal["token"] | None
+
+TO_ITERATE = (
+    "a Scan cannot be iterated itself: use scan.rows() for rows, or scan.batches() for Arrow record batches, with for "
+    "or async for; to_pandas(), to_polars(), to_duckdb() and to_arrow() return all rows"
+)
 
 
 class Resumable(Protocol):
@@ -57,6 +75,7 @@ class Resumable(Protocol):
 
 
 @public("cassandra.scan")
+@rich_display(scan_table, scan_text)
 class Scan:
     """A table, or a part of it, to be read over all shards concurrently; made by :meth:`Session.scan`.
 
@@ -81,9 +100,6 @@ class Scan:
         """The abandoned parts of the last read (``on_error="skip"``), and their errors."""
         return list(self._failed)
 
-    def __repr__(self) -> str:
-        return f"<Scan of {self._options.name}>"
-
     # ---- rows, and conversions of all of them
 
     def batches(self, order: Order = None) -> Batches:
@@ -105,6 +121,12 @@ class Scan:
             raise ValueError(f'order must be "token" or None, got {order!r}')
         return Rows(self, order == "token")
 
+    def __iter__(self) -> NoReturn:
+        """Raise TypeError: rows or batches have to be chosen."""
+        raise TypeError(TO_ITERATE)
+
+    __aiter__ = __iter__
+
     def __arrow_c_schema__(self) -> Any:
         return self._schema().__arrow_c_schema__()
 
@@ -125,6 +147,28 @@ class Scan:
         """Return a ``polars.DataFrame`` of all rows, in the order of tokens."""
         return to_polars(self._read_all())  # type: ignore[no-any-return]
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a ``pandas.DataFrame`` of all rows, in the order of tokens.
+
+        This and the other conversions but :meth:`to_parquet` hold all rows in memory, as Arrow columns, and the copies
+        that the library makes of columns: of numbers and times none or one, of text in pandas a Python object per
+        value. Read larger tables by :meth:`batches`.
+        """
+        return to_pandas(self._read_all())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Return a DuckDB relation over all rows, in the order of tokens: of *connection*, or of DuckDB's default one.
+        Types as in :meth:`ResultSet.to_duckdb <cassandra.cluster.ResultSet.to_duckdb>`. The relation holds all rows in
+        memory as an Arrow table; it can be used any number of times, and needs no session. Example::
+
+            orders = session.scan("shop.orders").to_duckdb()
+            print(duckdb.sql("SELECT country, sum(total) FROM orders GROUP BY country"))
+
+        ``duckdb.sql("CREATE TABLE t AS SELECT * FROM scan")`` with the scan itself copies tables larger than memory
+        into a database file, batch by batch.
+        """
+        return to_duckdb(self._read_all(), connection)  # type: ignore[no-any-return]
+
     def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
         """Write a file for each range with rows into the folder *path*, which is created if missing; return the paths,
         in the order of tokens. *options* are those of ``pyarrow.parquet.ParquetWriter``; without ``use_dictionary``,
@@ -133,13 +177,21 @@ class Scan:
         with self._reading() as reading:
             return self._into(ParquetFiles(path, len(reading.plan.ranges), options), reading)
 
-    async def to_arrow_async(self) -> Any:
+    async def to_arrow_async(self) -> pyarrow.Table:
         """As :meth:`to_arrow`, without blocking the running loop; the same holds for the next methods."""
         return to_arrow(await self._read_all_async())
 
-    async def to_polars_async(self) -> Any:
+    async def to_polars_async(self) -> polars.DataFrame:
         """Do as :meth:`to_polars`, without blocking the running loop."""
-        return to_polars(await self._read_all_async())
+        return to_polars(await self._read_all_async())  # type: ignore[no-any-return]
+
+    async def to_pandas_async(self) -> pandas.DataFrame:
+        """Do as :meth:`to_pandas`, without blocking the running loop."""
+        return to_pandas(await self._read_all_async())
+
+    async def to_duckdb_async(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Do as :meth:`to_duckdb`, without blocking the running loop."""
+        return to_duckdb(await self._read_all_async(), connection)  # type: ignore[no-any-return]
 
     async def to_parquet_async(self, path: str | os.PathLike[str], **options: Any) -> list[Path]:
         """Do as :meth:`to_parquet`, without blocking the running loop."""
@@ -292,8 +344,10 @@ class Scan:
 
         Example::
 
-            with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-                parts = pool.map(ScanTask.run, scan.tasks(Sum("total"), credentials=my.credentials))
+            spawn = multiprocessing.get_context("spawn")
+            tasks = scan.tasks(Sum("total"), credentials=my.credentials)
+            with concurrent.futures.ProcessPoolExecutor(mp_context=spawn) as pool:
+                parts = pool.map(ScanTask.run, tasks)
 
         .. versionadded:: 4.0
         """
@@ -500,6 +554,9 @@ class _Results:
 class Delivery(ABC):
     """One iteration over the results, started by the first request. Belongs to one thread or task."""
 
+    _reader: Any = None  # a PageReader, once it has started
+    _closed = False
+
     @abstractmethod
     def _next(self) -> Any:
         """Return the next item; None at the end."""
@@ -508,9 +565,11 @@ class Delivery(ABC):
     async def _next_async(self) -> Any:
         """As :meth:`_next`, without blocking the running loop."""
 
-    @abstractmethod
     def close(self) -> None:
         """End it and abandon in-flight requests. May be called again."""
+        self._closed = True
+        if self._reader is not None:
+            self._reader.close()
 
     async def aclose(self) -> None:
         """As :meth:`close`, for ``contextlib.aclosing``."""
@@ -583,9 +642,8 @@ class _Read(Delivery):
     def __init__(self, scan: Scan, ordered: bool, reading: Reading | None = None) -> None:
         self._scan = scan
         self._ordered = ordered
-        self._reading = reading
+        self._reader = reading
         self._delivered: set[int] = set()  # ranges with delivered batches
-        self._closed = False
 
     def _factory(self) -> Callable[..., Any] | None:
         return None
@@ -593,9 +651,9 @@ class _Read(Delivery):
     def _next(self) -> Any:
         if self._closed:
             return None
-        if self._reading is None:
-            self._reading = self._scan._reading(ordered=self._ordered, rows=self._factory())
-        for event in self._reading:
+        if self._reader is None:
+            self._reader = self._scan._reading(ordered=self._ordered, rows=self._factory())
+        for event in self._reader:
             if self._is_given(event):
                 return event.batch
         self.close()
@@ -604,9 +662,9 @@ class _Read(Delivery):
     async def _next_async(self) -> Any:
         if self._closed:
             return None
-        if self._reading is None:
-            self._reading = await self._scan._reading_async(ordered=self._ordered, rows=self._factory())
-        async for event in self._reading.aiter():
+        if self._reader is None:
+            self._reader = await self._scan._reading_async(ordered=self._ordered, rows=self._factory())
+        async for event in self._reader.aiter():
             if self._is_given(event):
                 return event.batch
         self.close()
@@ -628,11 +686,6 @@ class _Read(Delivery):
             self._delivered.discard(event.number)
         return False
 
-    def close(self) -> None:
-        self._closed = True
-        if self._reading is not None:
-            self._reading.close()
-
 
 @public("cassandra.scan")
 class Batches(_Read, BatchDelivery):
@@ -646,3 +699,138 @@ class Rows(_Read, RowDelivery):
     def _factory(self) -> Callable[..., Any] | None:
         factory: Callable[..., Any] = self._scan._options.profile.row_factory
         return factory
+
+
+# ---- A scan into Parquet files, one for each range, by PyArrow
+#
+# A file gets its name when its range is complete; until then the name ends in ``.part``, and the file is removed if the
+# scan ends early.
+
+
+UNFINISHED = ".part"
+SAMPLE = 1024  # rows
+DATA_PAGE = 1 << 20  # bytes, of Parquet
+
+
+def load_parquet() -> tuple[Any, Any]:
+    """Import ``pyarrow`` and ``pyarrow.parquet``."""
+    return load_library("pyarrow", "arrow"), load_library("pyarrow.parquet", "arrow")
+
+
+class Dictionaries:
+    """Choice of the columns with a dictionary in a Parquet file: those whose values repeat. For other columns a
+    dictionary makes the file larger, and takes more time than the rest of the encoding."""
+
+    def __init__(self) -> None:
+        self._arrow, self._parquet = load_parquet()
+        self._compute = import_module("pyarrow.compute")
+        self._schema: Any = None
+        self._paths: list[str] = []  # of the columns of _schema, and of the parts of nested ones
+        self._columns: list[str] | None = None
+
+    def of(self, batch: Any) -> list[str]:
+        """Return the paths for rows like those of *batch*, a PyArrow record batch. Parts of nested columns are always
+        included, and all columns until a batch is large enough to decide."""
+        if self._schema is None or not self._schema.equals(batch.schema):
+            self._schema, self._paths, self._columns = batch.schema, self._paths_of(batch.schema), None
+        if self._columns is None and len(batch) < SAMPLE:
+            return self._paths
+        if self._columns is None:
+            columns = zip(batch.schema.names, batch.slice(0, SAMPLE).columns, strict=True)
+            different = {name for name, column in columns if self._is_different(column)}
+            self._columns = [path for path in self._paths if path not in different]
+        return self._columns
+
+    def _paths_of(self, schema: Any) -> list[str]:
+        """Return the paths of the columns in Parquet."""
+        empty = io.BytesIO()
+        self._parquet.write_table(self._arrow.Table.from_batches([], schema), empty)
+        columns = self._parquet.ParquetFile(empty).schema
+        return [columns.column(number).path for number in range(len(columns))]
+
+    def _is_different(self, column: Any) -> bool:
+        """True if the values hardly repeat."""
+        types = self._arrow.types
+        values = column.storage if isinstance(column, self._arrow.ExtensionArray) else column
+        if types.is_nested(values.type) or types.is_dictionary(values.type):
+            return False
+        try:
+            return bool(2 * self._compute.count_distinct(values).as_py() > len(values))
+        except self._arrow.ArrowNotImplementedError:  # values of this type cannot be counted
+            return False
+
+
+class ParquetFiles:
+    """Writes the scan events of a reading to files. *options*: of ``pyarrow.parquet.ParquetWriter``; without
+    ``use_dictionary``, columns whose values repeat have a dictionary."""
+
+    def __init__(self, folder: str | os.PathLike[str], count: int, options: dict[str, Any]) -> None:
+        self._arrow, self._parquet = load_parquet()
+        self._folder = Path(folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._digits = len(str(max(0, count - 1)))
+        self._options = options
+        self._dictionaries = None if "use_dictionary" in options else Dictionaries()
+        self._open: dict[int, _File] = {}
+        self._written: dict[int, Path] = {}
+
+    def add(self, event: ScanEvent) -> None:
+        if event.kind == BATCH:
+            batch = self._arrow.record_batch(event.batch)
+            if event.number not in self._open:
+                self._open[event.number] = self._open_file(event.number, batch)
+            self._open[event.number].writer.write_batch(batch)
+        elif event.number in self._open:
+            one = self._open[event.number]
+            if event.kind == DONE:
+                one.close()
+                self._written[event.number] = one.path.replace(one.path.with_suffix(""))
+            else:
+                one.discard()
+            del self._open[event.number]
+
+    def _open_file(self, number: int, batch: Any) -> _File:
+        options = {"write_batch_size": _at_a_time(batch)} | self._options
+        if self._dictionaries is not None:
+            options = options | {"use_dictionary": self._dictionaries.of(batch)}
+        path = self._folder / f"part-{number:0{self._digits}}.parquet{UNFINISHED}"
+        sink = self._arrow.OSFile(str(path), "wb")  # PyArrow would look up a path among its file systems
+        try:
+            return _File(path, sink, self._parquet.ParquetWriter(sink, batch.schema, **options))
+        except BaseException:
+            sink.close()
+            path.unlink()
+            raise
+
+    def paths(self) -> list[Path]:
+        """Return the files of completed ranges that have rows, in the order of tokens."""
+        return [self._written[number] for number in sorted(self._written)]
+
+    def close(self) -> None:
+        """Remove incomplete files."""
+        for one in self._open.values():
+            one.discard()
+        self._open.clear()
+
+
+def _at_a_time(batch: Any) -> int:
+    """Return the number of values of a column to encode at a time: the rows of one data page. PyArrow's default of 1024
+    is too small for numbers, as each call passes through all of its layers."""
+    return max(1024, DATA_PAGE * len(batch) // max(1, int(batch.nbytes)))
+
+
+class _File(NamedTuple):
+    path: Path
+    sink: Any
+    writer: Any
+
+    def close(self) -> None:
+        """Close it; OSError if not all of it is on the disk, or passed to the operating system."""
+        with self.sink:
+            self.writer.close()
+
+    def discard(self) -> None:
+        """Remove it, even if closing fails."""
+        with contextlib.suppress(OSError, ValueError):
+            self.close()
+        self.path.unlink(missing_ok=True)

@@ -40,7 +40,7 @@ from cassandra._base.objects import public
 from cassandra._base.process import in_child, renew
 from cassandra._base.real import Future
 from cassandra._net.endpoint import DefaultEndPointFactory
-from cassandra._routing.token_ranges import TokenRange
+from cassandra._routing.tokens import TokenRange
 from cassandra._session.options import ClusterOptions
 from cassandra._session.request.columns import ArrowBatches, load_library
 
@@ -65,11 +65,13 @@ MOST_KEPT = 4  # sessions
 
 #: Options of a cluster that are copied to other processes.
 PLAIN = (
+    "adaptive_concurrency",
     "allowed_addresses",
     "allowed_authenticators",
     "allow_beta_protocol_version",
     "compression",
     "connect_timeout",
+    "connection_rate",
     "control_connection_timeout",
     "cql_version",
     "idle_heartbeat_interval",
@@ -82,7 +84,11 @@ PLAIN = (
     "max_waiting_requests",
     "no_compact",
     "port",
+    "reprepare_rate",
+    "reprepare_window",
+    "retry_budget",
     "security_warnings",
+    "verify_host_ids",
 )
 
 #: Options that are secret, or bound to this process.

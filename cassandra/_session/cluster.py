@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import SchemaTargetType
 from cassandra._base.delegation import Attribute, HasDefault, attributes_of, method, take_defaults
+from cassandra._base.display import rich_display
 from cassandra._base.encryption import ColumnEncryptionPolicy
 from cassandra._base.errors import DriverException, NoHostAvailable, OperationTimedOut
 from cassandra._base.objects import not_copied, public
@@ -54,7 +55,7 @@ from cassandra._base.process import AutoResetEvent
 from cassandra._base.real import Future
 from cassandra._base.versions import seconds
 from cassandra._core.memory import MemoryPool
-from cassandra._core.transport import Reactor
+from cassandra._core.transport import CacheTotals, Reactor
 from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
 from cassandra._session.control.control import ControlConnection
@@ -71,6 +72,7 @@ from cassandra._session.statements.user_types import RegisteredTypes
 
 from . import config, forks, scheduler
 from .config import ControlConnectionQueryFallback, ShardAwareOptions
+from .display import cluster_tables, cluster_text
 from .encryption import ColumnEncryption
 from .life import Life
 from .options import OPTIONS, ClusterOptions, set_by_constructor
@@ -236,6 +238,7 @@ class MetadataRefresh:
 
 
 @public("cassandra.cluster")
+@rich_display(cluster_tables, cluster_text)
 class Cluster(ClusterOptions):
     """A cluster of nodes; makes :class:`Session` objects by :meth:`connect`.
 
@@ -255,22 +258,23 @@ class Cluster(ClusterOptions):
       *no_compact*, *sockopts*, *shard_aware_options*, *connection_class*, *application_info*,
       *driver_config_reporting_enabled*
     * security: *auth_provider*, *ssl_context*, *ssl_options*, *ssl_session_cache*, *allowed_addresses*,
-      *allowed_authenticators*, *security_warnings*, *column_encryption_policy*
+      *verify_host_ids*, *allowed_authenticators*, *security_warnings*, *column_encryption_policy*
     * timeouts and heartbeats, in seconds: *connect_timeout*, *control_connection_timeout*,
       *metadata_request_timeout*, *idle_heartbeat_interval*, *idle_heartbeat_timeout*
     * requests: *execution_profiles*, *timestamp_generator*, *prepare_on_all_hosts*, *reprepare_on_up*,
-      *allow_control_connection_query_fallback*; legacy: *load_balancing_policy*, *default_retry_policy*
+      *reprepare_rate*, *reprepare_window*, *allow_control_connection_query_fallback*; legacy:
+      *load_balancing_policy*, *default_retry_policy*
     * binding: *strict_binding*
     * monitoring: *request_tracker*, *slow_request_threshold*, *metrics_enabled*
-    * limits: *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session*, *max_request_wait*,
-      *max_waiting_requests*, *max_response_bytes*
-    * hosts: *reconnection_policy*, *conviction_policy_factory*
+    * limits: *max_requests_per_connection*, *max_requests_per_host*, *max_requests_per_session*,
+      *adaptive_concurrency*, *retry_budget*, *max_request_wait*, *max_waiting_requests*, *max_response_bytes*
+    * hosts: *reconnection_policy*, *conviction_policy_factory*, *connection_rate*
     * metadata: *max_schema_agreement_wait*, *schema_metadata_enabled*, *token_metadata_enabled*,
       *schema_metadata_page_size*, *schema_event_refresh_window*, *topology_event_refresh_window*,
       *status_event_refresh_window*
     * threads and memory: *executor_threads*, *memory_pool*
 
-    The API reference has type, default and meaning of each. Invalid values raise TypeError or ValueError, and
+    :ref:`cluster-options` has type, default and meaning of each. Invalid values raise TypeError or ValueError, and
     *scylla_cloud* NotImplementedError.
     """
 
@@ -390,6 +394,12 @@ class Cluster(ClusterOptions):
         security_warnings: bool = True,
         max_response_bytes: int | None = None,
         strict_binding: bool = False,
+        verify_host_ids: bool = True,
+        reprepare_rate: float | None = 10,
+        reprepare_window: float | None = 300,
+        connection_rate: float | None = 25,
+        adaptive_concurrency: bool = False,
+        retry_budget: float | None = None,
     ) -> None:
         given = locals()
         take_defaults(type(self), Cluster, DEFAULTS)
@@ -429,6 +439,7 @@ class Cluster(ClusterOptions):
             self.status_event_refresh_window,
         )
         self.life = Life(self)
+        self._cache_totals = CacheTotals()
         forks.watch(self)
         if self.metrics_enabled:
             from .metrics import Metrics
@@ -438,7 +449,7 @@ class Cluster(ClusterOptions):
     # ---- connecting
 
     endpoints_resolved: Attribute[list[EndPoint]] = Attribute("contacts", ContactPoints)
-    """End points of the contact points, with names resolved."""
+    """Endpoints of the contact points, with names resolved."""
     connection_factory = method("connections", ConnectionFactory.open_blocking)
     protocol_downgrade = method("_versions", Versions.lower)
 
@@ -501,7 +512,7 @@ class Cluster(ClusterOptions):
         """Handle a lost connection to *host*, or one that could not be opened; return True if the conviction policy
         considers the host down. Never blocks."""
         if self.metrics is not None:
-            self.metrics.on_connection_error()
+            self.metrics.connection_failed(host)
         return self.membership.failed(host, connection_exc, expect_host_to_be_down)
 
     def get_connection_holders(self) -> list[HostPool | ControlConnection]:

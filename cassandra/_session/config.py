@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import takewhile
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._core.memory import MemoryPool
+from cassandra._net.auth import AllowedAddresses
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import EndPoint
 from cassandra._net.options import MAX_FRAME
-from cassandra._net.trust import AllowedAddresses
 
 if TYPE_CHECKING:
     import ssl
@@ -80,7 +81,7 @@ class ShardAwareOptions:
 
 
 def contact_points(name: str, value: Any) -> list[Any]:
-    """Return addresses, names, ``(address, port)`` pairs or end points, in the order given."""
+    """Return addresses, names, ``(address, port)`` pairs or endpoints, in the order given."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TypeError(f"{name} should be a sequence (e.g. a list) of strings, not {type(value).__name__}: {value!r}")
     points = list(value)
@@ -132,6 +133,30 @@ def limit(name: str, value: Any, most: int = 2**31 - 1) -> int | None:
     checked = positive_int(name, value)
     if checked > most:
         raise ValueError(f"{name} should be at most {most}, not {value}")
+    return checked
+
+
+def share(name: str, value: Any) -> float | None:
+    """Return a number above 0, at most 1; None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} should be a number or None, not {value!r}")
+    checked = float(value)
+    if not 0 < checked <= 1:
+        raise ValueError(f"{name} should be above 0 and at most 1, not {value}")
+    return checked
+
+
+def rate(name: str, value: Any) -> float | None:
+    """Return a number in a second; None for no limit."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} should be a number in a second or None, not {value!r}")
+    checked = float(value)
+    if not checked > 0:
+        raise ValueError(f"{name} should be more than 0 in a second, not {value!r}")
     return checked
 
 

@@ -19,6 +19,7 @@ from cassandra._base.objects import public
 from cassandra._net.exchange import orphaned_limit
 from cassandra._net.options import MAX_REQUESTS
 from cassandra._routing import policies
+from cassandra._routing.policies.base import chain_of
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator
 
 from .session import Session
@@ -29,7 +30,6 @@ DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"  #: Name of the option with the configura
 SESSION_ID_OPTION = "SESSION_ID"  #: Name of the option with the id of the cluster object.
 DRIVER_CONFIG_SCHEMA_VERSION = 1  #: Version of the format of the configuration.
 MAX_DRIVER_CONFIG_LENGTH = 32768  #: Most bytes of the configuration.
-LONGEST_CHAIN = 16  # of nested policies
 
 _FLAGS = {
     "tcp-no-delay": (socket.IPPROTO_TCP, socket.TCP_NODELAY),
@@ -226,7 +226,7 @@ def _retry(policy: Any) -> dict[str, Any]:
 
 
 def _load_balancing(policy: Any) -> dict[str, Any]:
-    chain = _chain(policy)
+    chain = list(chain_of(policy))
     token_aware = next((one for one in chain if type(one) is policies.TokenAwarePolicy), None)
     report: dict[str, Any] = {"policy": {"type": "custom", "name": type(policy).__name__}}
     if token_aware is not None and all(type(one) in _DESCRIBABLE for one in chain):
@@ -245,15 +245,6 @@ def _load_balancing(policy: Any) -> dict[str, Any]:
             place = {"type": "rack", "local-dc": one.local_dc, "local-rack": one.local_rack}
             report["node-preference"] = place
     return report
-
-
-def _chain(policy: Any) -> list[Any]:
-    """Return *policy*, its wrapped policy, and so on."""
-    chain: list[Any] = []
-    while policy is not None and len(chain) < LONGEST_CHAIN:
-        chain.append(policy)
-        policy = getattr(policy, "_child_policy", None)
-    return chain
 
 
 def _speculative(policy: Any) -> dict[str, Any] | None:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra._base.process import in_child, renew
+from cassandra._routing.policies.base import chain_of
 from cassandra._session.hosts.pools import PoolSet
 from cassandra._session.request.preparing import Repreparing
 
@@ -61,6 +62,8 @@ def _leave_to_parent(cluster: Cluster) -> None:
     cluster.membership.leave_to_parent()
     cluster.schema_changes.leave_to_parent()
     cluster.life.leave_to_parent()
+    if cluster.metrics is not None:
+        cluster.metrics.leave_to_parent()
     for session in cluster.sessions:
         session.is_shutdown = session.is_shutdown or cluster.is_shutdown
         for pool in session._pool_set.pools.values():
@@ -75,12 +78,9 @@ def _locks(cluster: Cluster) -> Iterator[Any]:
     yield cluster.metadata._lock
     owners: list[Any] = [cluster.timestamp_generator, cluster.ssl_session_cache]
     for policy in cluster.profile_manager.policies():
-        nested: Any = policy
-        while nested is not None:
-            owners.append(nested)
-            nested = getattr(nested, "_child_policy", None)
+        owners += chain_of(policy)
     if cluster.metrics is not None:
-        owners += [sys.modules["cassandra._session.metrics"], *cluster.metrics.stats._stats.values()]
+        owners += [sys.modules["cassandra._session.metrics"], cluster.metrics, *cluster.metrics.stats._stats.values()]
     for owner in owners:
         lock = getattr(owner, "_lock", None) or getattr(owner, "lock", None)
         if hasattr(lock, "_at_fork_reinit"):

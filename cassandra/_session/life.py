@@ -195,11 +195,6 @@ class Life:
         """True if nothing is left to stop or to wait for."""
         return self._stopped.is_set()
 
-    @property
-    def has_no_threads(self) -> bool:
-        """True if no thread was ever started, so that a stop has nothing to wait for."""
-        return self.reactor is None and not self._stopping and not self._cluster.scheduler.has_threads
-
     def begin_drain(self) -> None:
         """Begin draining: new requests are rejected."""
         self.is_draining = True

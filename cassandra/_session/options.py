@@ -23,14 +23,13 @@ from cassandra._base.delegation import Attribute
 from cassandra._base.versions import seconds
 from cassandra._core.memory import MemoryPool
 from cassandra._core.transport import default_pool
-from cassandra._net.auth import AuthProvider, PlainTextAuthProvider
+from cassandra._net.auth import AuthProvider, LoginPolicy, PlainTextAuthProvider
 from cassandra._net.client_routes import ClientRoutes, ClientRoutesConfig, ClientRoutesEndPointFactory
 from cassandra._net.connection import Connection
 from cassandra._net.endpoint import DEFAULT_PORT, DefaultEndPointFactory, EndPointFactory, SniEndPointFactory
 from cassandra._net.handshake import ApplicationInfoBase
 from cassandra._net.options import MAX_REQUESTS
 from cassandra._net.tls_sessions import SSLSessionCache
-from cassandra._net.trust import LoginPolicy
 from cassandra._routing.policies import (
     AddressTranslator,
     ConvictionPolicy,
@@ -157,14 +156,14 @@ class ClusterOptions:
     # ---- contact and discovery
 
     contact_points: Option[list[Any]] = Option(["127.0.0.1"], config.contact_points, is_required=True)
-    """Addresses, host names, ``(address, port)`` pairs, or end points (:class:`~cassandra.connection.EndPoint`), as a
+    """Addresses, host names, ``(address, port)`` pairs, or endpoints (:class:`~cassandra.connection.EndPoint`), as a
     sequence. The first node that can be reached tells the driver all others. A name is resolved to all of its
     addresses. None stands for the default."""
     port: Option[int] = Option(9042, config.port)
     """TCP port of all nodes, unless a contact point or the server tables name another one: 1 to 65535, or a string of
     digits."""
     endpoint_factory: Option[Any] = Option(None, instance_or_none(EndPointFactory))
-    """Makes the end points of nodes from rows of the server tables: an :class:`~cassandra.connection.EndPointFactory`.
+    """Makes the endpoints of nodes from rows of the server tables: an :class:`~cassandra.connection.EndPointFactory`.
     None: addresses and ports as the nodes announce them."""
     address_translator: Option[AddressTranslator] = Option(IdentityTranslator(), config.instance, is_required=True)
     """An :class:`~cassandra.policies.AddressTranslator`, called with each address that a node announces; returns the
@@ -219,6 +218,9 @@ class ClusterOptions:
     allowed_addresses: Option[Any] = Option(None, config.allowed_addresses, is_required=True)
     """Networks, addresses and host names, as strings: a node that announces another address is ignored, with one
     warning, and gets no connection. None: all."""
+    verify_host_ids: Option[bool] = Option(True, flag)
+    """True rejects a connection to a node with another host id than the one that its address is known to belong to.
+    False is for a single address in front of all nodes, whose own addresses cannot be reached."""
     allowed_authenticators: Attribute[Any] = Attribute("_login", LoginPolicy, "allowed", default=None)
     """Names of the authenticator classes of servers that may get credentials; ``"*"`` stands for any. None: those of
     known servers."""
@@ -252,7 +254,12 @@ class ClusterOptions:
     prepare_on_all_hosts: Option[bool] = Option(True, flag)
     """True prepares each statement on all other hosts, too, in the background."""
     reprepare_on_up: Option[bool] = Option(True, flag)
-    """True prepares known statements on a host that has come up, before it gets requests."""
+    """True prepares statements that were used recently on a host that has come up, slowly, while it gets requests."""
+    reprepare_rate: Option[float | None] = Option(10, config.rate)
+    """Most of these statements in a second, for each host; the distances are random. None: one after the other. A
+    request for a statement that the host lacks does not wait for them. See :doc:`/scale`."""
+    reprepare_window: Option[float | None] = Option(300, duration())
+    """Seconds: statements that were not executed within them are not prepared ahead. None: all are."""
     allow_control_connection_query_fallback: Option[ControlConnectionQueryFallback] = Option(
         ControlConnectionQueryFallback.Disabled, config.query_fallback, is_required=True
     )
@@ -261,7 +268,8 @@ class ClusterOptions:
     # ---- monitoring
 
     request_tracker: Option[RequestTracker | None] = Option(None, any_value)
-    """Called for each request and each of its attempts: a :class:`~cassandra.metrics.RequestTracker`."""
+    """Called for each request and each of its attempts: a :class:`~cassandra.metrics.RequestTracker`, as
+    :class:`~cassandra.telemetry.OpenTelemetry`."""
     slow_request_threshold: Option[float | None] = Option(None, duration())
     """Seconds: requests that take longer are logged by ``cassandra.slow``, with host, attempts and statement, without
     values. None: none are."""
@@ -284,6 +292,11 @@ class ClusterOptions:
     """Most requests in flight on the connections of a session to one host. None: no limit."""
     max_requests_per_session: Option[int | None] = Option(None, limit())
     """Most requests in flight of a session. None: no limit."""
+    adaptive_concurrency: Option[bool] = Option(False, flag)
+    """True sends fewer requests at a time to servers that are overloaded, see :doc:`/limits`."""
+    retry_budget: Option[float | None] = Option(None, config.share)
+    """Retries after errors of overloaded servers for each request, above 0, at most 1: 0.1 allows 10 % more requests,
+    see :doc:`/limits`. None: as the retry policy decides."""
     max_request_wait: Option[float | None] = Option(None, duration())
     """Seconds that a request may wait because of a limit. None: until its own timeout."""
     max_waiting_requests: Option[int] = Option(32768, config.positive_int)
@@ -298,12 +311,17 @@ class ClusterOptions:
         ExponentialReconnectionPolicy(1.0, 60.0), config.instance, is_required=True
     )
     """Delays between attempts to reconnect to a host that is down: a :class:`~cassandra.policies.ReconnectionPolicy`.
-    None stands for the default, one second up to one minute."""
+    None stands for the default, one second up to one minute. Of the delays of an exponential policy random parts are
+    waited for."""
     conviction_policy_factory: Option[Callable[..., ConvictionPolicy]] = Option(
         SimpleConvictionPolicy, config.function, is_required=True
     )
     """Called with each host; returns the :class:`~cassandra.policies.ConvictionPolicy` that decides whether a failed
     connection means that the host is down."""
+
+    connection_rate: Option[float | None] = Option(25, config.rate)
+    """Most connections to a host that are opened in a second, by all sessions together; the distances are random. The
+    first one of a session is opened at once. None: as many as the host accepts. See :doc:`/scale`."""
 
     # ---- metadata
 
@@ -315,14 +333,15 @@ class ClusterOptions:
     token_metadata_enabled: Option[bool] = Option(True, flag)
     """False reads no tokens: replicas of partitions are not known."""
     schema_metadata_page_size: Option[int] = Option(1000, config.positive_int)
-    """Rows of a page when the driver reads schema tables."""
+    """Rows of a page when the driver reads schema tables. The driver keeps pages undecoded."""
     schema_event_refresh_window: Option[float] = Option(2, duration(optional=False, negative=True))
     """Seconds within which schema changes that servers report are read together, after a random delay; 0 reads at once,
     a negative value ignores these events."""
     topology_event_refresh_window: Option[float] = Option(10, duration(optional=False, negative=True))
     """Seconds, as above, of events about nodes that join, leave or move."""
     status_event_refresh_window: Option[float] = Option(2, duration(optional=False, negative=True))
-    """Seconds, as above, of events about nodes that go up or down."""
+    """Seconds, as above, of events about nodes that go up or down; a known node that is up is tried within a quarter of
+    them."""
 
     # ---- threads and memory
 
@@ -381,7 +400,7 @@ class ClusterOptions:
     def _use_client_routes(self, routes: ClientRoutesConfig, factory: EndPointFactory | None) -> None:
         """Use proxies for nodes behind private links; *factory*: the one that the program gave."""
         if factory is not None:
-            raise ValueError("client_routes_config creates the end points: it cannot be combined with endpoint_factory")
+            raise ValueError("client_routes_config creates the endpoints: it cannot be combined with endpoint_factory")
         self.client_routes = ClientRoutes(routes, self.uses_tls)
         self.endpoint_factory = ClientRoutesEndPointFactory(self.client_routes, self.port)
         proxies = [proxy.connection_addr_override for proxy in routes.proxies]

@@ -29,6 +29,7 @@ from cassandra._routing.policies import (
     SpeculativeExecutionPolicy,
     TokenAwarePolicy,
 )
+from cassandra._routing.policies.router import leaf_of
 from cassandra._session.statements.statement import EXEC_PROFILE_DEFAULT as EXEC_PROFILE_DEFAULT
 from cassandra._session.statements.statement import NOT_SET, Sentinel
 from cassandra._wire.rows import named_tuple_factory
@@ -72,6 +73,7 @@ class ResolvedProfile:
     """The options of one request. Immutable; read with every request, hence the slots."""
 
     __slots__ = (
+        "_name",
         "consistency_level",
         "continuous_paging_options",
         "load_balancing_policy",
@@ -94,6 +96,7 @@ class ResolvedProfile:
     continuous_paging_options: Any
     prefetch: int
     strict_binding: bool | None
+    _name: str | None  # see ExecutionProfile
 
     def __init__(self, **options: Any) -> None:
         """*options*: all of the attributes."""
@@ -139,6 +142,7 @@ class ExecutionProfile(ProfileFields):
     strict_binding: bool | None = None  #: See :attr:`Cluster.strict_binding`; None: as the cluster.
 
     _resolved: tuple[int, ResolvedProfile] | None = None
+    _name: str | None = None  # as it was added to a cluster first
 
     def __init__(
         self,
@@ -242,7 +246,7 @@ class ProfileManager:
             manager.profiles[name] = check_profile(name, profile)
         if EXEC_PROFILE_DEFAULT not in manager.profiles:
             default = ExecutionProfile(load_balancing_policy or default_lbp_factory(), retry_policy)
-            manager.profiles[EXEC_PROFILE_DEFAULT] = default
+            manager.profiles[EXEC_PROFILE_DEFAULT] = check_profile(EXEC_PROFILE_DEFAULT, default)
         if profiles:
             manager.mode = ConfigMode.PROFILES
         elif legacy:
@@ -366,6 +370,13 @@ class ProfileManager:
         remote = self.remote_allowed and HostDistance.REMOTE in distances
         return HostDistance.REMOTE if remote else HostDistance.IGNORED
 
+    def on_suspect(self) -> None:
+        """Notify the policies that fail over: a host has become silent. On the I/O thread."""
+        for policy in self.policies():
+            on_suspect = getattr(leaf_of(policy), "_on_suspect", None)
+            if on_suspect is not None:
+                on_suspect()
+
     def on_up(self, host: Host) -> None:
         """Notify the policies that *host* can be used."""
         self._notify_policies("on_up", host)
@@ -392,9 +403,16 @@ class ProfileManager:
 
 
 def check_profile(name: Any, profile: ExecutionProfile) -> ExecutionProfile:
-    """Return *profile*; raise TypeError for another type."""
+    """Return *profile*, which has a name from now on; raise TypeError for another type, and for a load balancing policy
+    that is no object."""
     if not isinstance(profile, ExecutionProfile):
         raise TypeError(f"Execution profile {name!r} should be an ExecutionProfile, not {profile!r}")
+    policy = config.instance("load_balancing_policy", profile.load_balancing_policy)
+    child = getattr(policy, "_child_policy", None)
+    if isinstance(child, (type, str)):
+        raise TypeError(f"the child policy of {type(policy).__name__} should be a policy object, not {child!r}")
+    if profile._name is None:
+        profile._name = "default" if name is EXEC_PROFILE_DEFAULT else str(name)
     return profile
 
 

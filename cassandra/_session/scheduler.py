@@ -141,7 +141,6 @@ class Scheduler:
         self._clock_gate: threads.Signal | None = None  # of the thread that is the clock
         self._strands: WeakSet[Strand] = WeakSet()
         self._closed = False
-        self._used = False
         self._call_later: Callable[[float, Callable[[], object]], object] | None = None
         self._lacks_threads = False  # this was logged
 
@@ -153,11 +152,6 @@ class Scheduler:
     def closed(self) -> bool:
         """True once :meth:`shutdown` was called: no call is started any more."""
         return self._closed
-
-    @property
-    def has_threads(self) -> bool:
-        """True if the scheduler ever got a call."""
-        return self._used
 
     def in_worker(self) -> bool:
         """True if the calling thread runs a call of the scheduler."""
@@ -180,7 +174,6 @@ class Scheduler:
 
     def run_here(self, fn: Callable[..., object], future: Future[Any]) -> None:
         """Run ``fn()`` on this driver thread; *future* has its outcome."""
-        self._used = True
         self._run(Task(fn, (), None, future))
 
     def spawn(self, fn: Callable[..., object], *args: Any) -> bool:
@@ -235,7 +228,6 @@ class Scheduler:
         catch_up()
         if self._closed:
             return False
-        self._used = True
         run = partial(call, *args)
         try:
             threads.start(run)

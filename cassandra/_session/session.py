@@ -16,10 +16,11 @@ import weakref
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
 from cassandra._base.constants import ConsistencyLevel
+from cassandra._base.display import rich_display
 from cassandra._base.errors import DriverException, NoHostAvailable, UnsupportedOperation
 from cassandra._base.logs import WarningLog
 from cassandra._base.names import protect_name
@@ -45,6 +46,8 @@ from cassandra._session.statements.user_types import register_encoder
 from cassandra._wire.handlers import ProtocolHandler
 
 from . import scheduler
+from .caching import DEFAULT_BYTES, CachedStatement, Caching, cached
+from .display import session_table, session_text
 from .profiles import EXEC_PROFILE_DEFAULT, OF_PROFILE, ResolvedProfile, of_call, of_caller, profile_option
 from .shared import Shared, with_item, without_item
 
@@ -55,10 +58,11 @@ if TYPE_CHECKING:
     from cassandra._net.pool import HostPool
     from cassandra._routing.host import Host
     from cassandra._routing.policies import LoadBalancingPolicy
-    from cassandra._routing.token_ranges import TokenRange
+    from cassandra._routing.tokens import TokenRange
     from cassandra._scan.ordered import Key, OrderedScan
     from cassandra._scan.scan import Scan
     from cassandra._scan.tasks import Importable
+    from cassandra._session.ingest_types import IngestRow, IngestSource
     from cassandra._session.request.plans import ExecutePlan
     from cassandra._wire.encoder import Encoder
 
@@ -77,21 +81,6 @@ NOT_PLANNED_WITH = frozenset(("_overridden", "_settings_epoch", "max_trace_wait"
 ROUTERS_KEPT = 64
 
 
-class ArrowStreamable(Protocol):
-    """An object that exports its rows as an Arrow C stream."""
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
-
-
-class ArrowArrayable(Protocol):
-    """An Arrow record batch."""
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
-
-
-ArrowData = ArrowStreamable | ArrowArrayable | Mapping[str, Any]
-
-
 def _tracking_of(cluster: Cluster) -> Tracking | None:
     if cluster.request_tracker is None and cluster.slow_request_threshold is None:
         return None
@@ -99,6 +88,7 @@ def _tracking_of(cluster: Cluster) -> Tracking | None:
 
 
 @public("cassandra.cluster")
+@rich_display(session_table, session_text)
 class Session(SessionFields):
     """Executes statements; made by :meth:`Cluster.connect`. One per application and keyspace is enough.
 
@@ -123,6 +113,7 @@ class Session(SessionFields):
     _by_connect = False  # made by Cluster.connect, which opens its pools
     _draining = False  # new requests are rejected
     _encryption: ColumnEncryption | None = None  # of the cluster
+    _caching: Caching | None = None  # from the first cached statement on
     _version_blocks: bool  # compiled requests are for connections with version blocks
 
     default_timeout = profile_option(
@@ -219,6 +210,8 @@ class Session(SessionFields):
         Raises the error of the server, :exc:`NoHostAvailable`, :exc:`OperationTimedOut` or a connection error.
         Ctrl-C interrupts the wait.
         """
+        if self._tracking is not None:
+            self._tracking.will_wait()
         if row_factory is OF_PROFILE and prefetch is None:  # an overridden execute_async may not have these parameters
             return self.execute_async(
                 query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as
@@ -271,7 +264,7 @@ class Session(SessionFields):
         for listener, args, kwargs in self._listeners.value:
             listener(future, *args, **kwargs)
         if self._tracking is not None:
-            self._tracking.begin(future)
+            self._tracking.observe(future)
         if self._draining:
             future._fail(0, NoHostAvailable(closed_text(self), {}))
         elif (plan := future._execute_plan) is None or not plan.launch(self, future):
@@ -329,12 +322,39 @@ class Session(SessionFields):
         when needed."""
         self._preparer.prepare_on_all_hosts(query, excluded_host, keyspace)
 
+    def cached(
+        self,
+        prepared: PreparedStatement,
+        *,
+        ttl: float,
+        max_bytes: int = DEFAULT_BYTES,
+        single_flight: bool = True,
+    ) -> CachedStatement:
+        """Return a statement that executes *prepared*, a SELECT, and keeps its results in memory.
+
+        :param ttl: seconds for which a result may be used, counted from before its request was sent.
+        :param max_bytes: limit of the memory of results and their keys, at least 65536.
+        :param single_flight: executions that are equal to one in flight share its response.
+
+        No result hides a write of this session that has ended before; other clients' writes are seen after *ttl*
+        seconds at the latest. Results of one page are kept, without warnings. Raises UnsupportedOperation for other
+        statements than SELECT, for serial consistency levels, and with column encryption; TypeError and ValueError for
+        other arguments. See :doc:`/caching`. Example::
+
+            select = session.prepare("SELECT name FROM users WHERE id = ?")
+            name = session.cached(select, ttl=1.0)
+            row = name.execute((1,)).one()
+
+        .. versionadded:: 4.0
+        """
+        return cached(self, prepared, ttl, max_bytes, single_flight)
+
     # ---- bulk writes and reads
 
     def ingest(
         self,
         table: str,
-        data: ArrowData | Iterable[ArrowData],
+        data: IngestSource | Iterable[IngestSource | IngestRow],
         *,
         columns: Iterable[str] | None = None,
         ttl: int | None = None,
@@ -346,13 +366,18 @@ class Session(SessionFields):
         on_error: Literal["raise", "collect"] = "raise",
         progress: Callable[[IngestReport], object] | bool | None = None,
         already_encrypted: Iterable[str] = (),
+        round: Literal["error", "floor", "nearest"] = "error",
     ) -> IngestReport:
-        """Write the rows of *data* to *table*, ``"table"`` or ``"keyspace.table"``, straight from Arrow's buffers.
+        """Write the rows of *data* to *table*, ``"table"`` or ``"keyspace.table"``. Conversions are exact; a value that
+        its column cannot hold as it is fails its row.
 
         :param data: a table, record batch or data frame (any object with ``__arrow_c_stream__`` or
-            ``__arrow_c_array__``), a mapping of column names and NumPy arrays, or an iterable of these, which may be
-            endless. It is read no faster than its rows are written.
+            ``__arrow_c_array__``, a DataFrame of pandas, a lazy frame of Polars, a dataset of PyArrow), a mapping of
+            column names and arrays or lists, the path of a Parquet, Arrow or CSV file, or a pattern of paths; or an
+            iterable of these, and of rows: mappings, named tuples, data classes, and with *columns* tuples. It may be
+            endless, and is read no faster than its rows are written.
         :param columns: write these columns of the data; default: all, and one that the table does not have is an error.
+            Also the names of the values of rows that are tuples or lists.
         :param ttl: time to live of the rows, in seconds.
         :param timestamp: write time of the first row, in microseconds since 1970; it rises by one with each row.
             Default: the session's timestamp generator, ascending too: of rows with the same primary key the last one
@@ -366,13 +391,16 @@ class Session(SessionFields):
         :param progress: called with the current report from time to time; True shows a bar.
         :param already_encrypted: names of columns that the cluster's column encryption policy encrypts, whose values in
             *data* are the bytes to be stored. All others are encrypted, regardless of the metadata of *data*.
+        :param round: points in time with fractions of a millisecond, for columns of ``timestamp``: "error" refuses
+            them, "floor" takes the millisecond before, "nearest" the nearest one, and of two the even one.
 
         Rows are written again, unchanged, when a node timed out, did not respond or was lost, for up to a minute.
         Raises ValueError, with all mismatches, before the first write, and :exc:`IngestError` when rows have failed;
         exceptions of the source are raised here. ``cassandra.ingest.report_of`` returns, for any exception, Ctrl-C
         too, the rows that were written. Example::
 
-            report = session.ingest("shop.orders", pyarrow.parquet.read_table("orders.parquet"))
+            table = pyarrow.parquet.read_table("orders.parquet")
+            report = session.ingest("shop.orders", table)
 
         .. versionadded:: 4.0
         """
@@ -391,6 +419,7 @@ class Session(SessionFields):
                 on_error,
                 progress,
                 already_encrypted,
+                round,
             ),
             data,
         )
@@ -398,7 +427,7 @@ class Session(SessionFields):
     async def ingest_async(
         self,
         table: str,
-        data: ArrowData | Iterable[ArrowData] | AsyncIterable[ArrowData],
+        data: IngestSource | Iterable[IngestSource | IngestRow] | AsyncIterable[IngestSource | IngestRow],
         *,
         columns: Iterable[str] | None = None,
         ttl: int | None = None,
@@ -410,6 +439,7 @@ class Session(SessionFields):
         on_error: Literal["raise", "collect"] = "raise",
         progress: Callable[[IngestReport], object] | bool | None = None,
         already_encrypted: Iterable[str] = (),
+        round: Literal["error", "floor", "nearest"] = "error",
     ) -> IngestReport:
         """Do as :meth:`ingest`, without blocking the running loop. *data* may be an asynchronous iterable, too; other
         iterables are iterated on the loop's thread. A cancelled task sends no more rows, and waits briefly for those
@@ -432,6 +462,7 @@ class Session(SessionFields):
                 on_error,
                 progress,
                 already_encrypted,
+                round,
             ),
             data,
         )
@@ -451,6 +482,7 @@ class Session(SessionFields):
         connect: Importable | None = None,
         credentials: Importable | None = None,
         already_encrypted: Iterable[str] = (),
+        round: Literal["error", "floor", "nearest"] = "error",
     ) -> IngestTask:
         """Return an :meth:`ingest` call without its rows, as an object that other processes can call with rows of
         their own: the workers of Dask and Ray, or those of a pool.
@@ -462,7 +494,8 @@ class Session(SessionFields):
 
         The other arguments are those of :meth:`ingest`. Example::
 
-            reports = session.ingest_task("shop.orders", on_error="collect").over(frame)  # a dask.dataframe
+            task = session.ingest_task("shop.orders", on_error="collect")
+            reports = task.over(frame)  # a dask.dataframe
             print(sum(report.rows for report in reports))
 
         .. versionadded:: 4.0
@@ -479,6 +512,7 @@ class Session(SessionFields):
             "batch_rows": batch_rows,
             "on_error": on_error,
             "already_encrypted": already_encrypted,
+            "round": round,
         }
         return task_for(self, table, connect, credentials, asked)
 
@@ -618,8 +652,13 @@ class Session(SessionFields):
         read. Raises ValueError, with the reason, where the rows of a partition are not in the requested order, and
         TypeError for keys of other types. Example::
 
-            select = session.prepare("SELECT at, sensor, value FROM lab.readings WHERE sensor = ? ORDER BY at DESC")
-            newest = session.scan_order(select, [(1,), (2,), (3,)], "at", descending=True, limit=100).to_arrow()
+            select = session.prepare(
+                "SELECT at, sensor, value FROM lab.readings "
+                "WHERE sensor = ? ORDER BY at DESC"
+            )
+            newest = session.scan_order(
+                select, [(1,), (2,), (3,)], "at", descending=True, limit=100
+            ).to_arrow()
 
         .. versionadded:: 4.0
         """

@@ -7,7 +7,7 @@ NumPy is not imported here: a program with NumPy arrays has imported it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from cassandra._base.numbers import is_masked
 from cassandra._core.columns import batch_of as _batch_of
 
 Batch = tuple[Any, Any]  # capsules of a schema and an array
+Encode = Callable[[str, Sequence[Any]], "Column | None"]
 
 _NUMBERS = {
     "b1": "c", "h2": "s", "i4": "i", "l4": "i", "l8": "l", "q8": "l", "n8": "l",
@@ -26,17 +27,20 @@ _ARROW_UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 _MOST_TEXT = 2**31 - 1
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
+    """A column in buffers, of a format of Arrow's C data interface."""
+
     length: int
     format: str
     buffers: Sequence[Any]  # validity bits and values
 
 
-def batch_of(data: Mapping[str, Any]) -> Batch:
+def batch_of(data: Mapping[str, Any], encode: Encode | None = None) -> Batch:
     """Return a batch of the columns of *data*, by name and all of one length: arrays of one dimension, or of two for
-    vectors, and sequences. Raise ValueError for columns of different lengths, and TypeError or ImportError for columns
-    that cannot be converted."""
-    columns = {name: _column_of(name, values) for name, values in data.items()}
+    vectors, and sequences. *encode* makes columns of Python objects; without it, or if it returns None, text and bytes
+    are copied, and PyArrow converts others. Raise ValueError for columns of different lengths, and TypeError or
+    ImportError for columns that cannot be converted."""
+    columns = {name: _column_of(name, values, encode) for name, values in data.items()}
     lengths = {name: len(data[name]) if column is None else column.length for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"columns of different lengths: {', '.join(f'{name} {n}' for name, n in lengths.items())}")
@@ -114,13 +118,43 @@ def _in_units(numpy: Any, values: Any, unit: str) -> Any:
     return converted
 
 
-def _column_of(name: str, values: Any) -> _Column | None:
+def _column_of(name: str, values: Any, encode: Encode | None) -> Column | None:
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or _is_single(values):
         raise TypeError(f"column {name!r}: expected an array or a sequence, got {type(values).__name__}")
+    objects = None if encode is None else objects_in(values)
+    encoded = encode(name, objects) if objects is not None and encode is not None else None
+    if encoded is not None:
+        return encoded
     try:
         return _column(values)
     except ValueError as error:
         raise ValueError(f"column {name!r}: {error}") from error
+
+
+def objects_in(values: Any) -> Sequence[Any] | None:
+    """Return the items of a column of Python objects, None where one is masked, or missing for pandas; None for arrays
+    of other values."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    if kind == "O" and hasattr(values, "isna") and str(values.dtype) == "object":  # of pandas
+        return [None if gone else item for item, gone in zip(values, values.isna(), strict=True)]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(values, numpy.ndarray):
+        if kind != "O" or values.ndim != 1:
+            return None
+        if isinstance(values, numpy.ma.MaskedArray):
+            mask = numpy.ma.getmaskarray(values)
+            return [None if gone else item for item, gone in zip(values.data, mask, strict=True)]
+        items: list[Any] = values.tolist()
+        return items
+    if isinstance(values, list | tuple):
+        return values
+    if not isinstance(values, Sequence) or hasattr(values, "__arrow_c_stream__"):
+        return None
+    try:
+        memoryview(values)  # type: ignore[arg-type]
+    except TypeError:
+        return values
+    return None
 
 
 def _is_single(values: Any) -> bool:
@@ -128,7 +162,7 @@ def _is_single(values: Any) -> bool:
     return getattr(values, "shape", None) == ()
 
 
-def _column(values: Any) -> _Column | None:
+def _column(values: Any) -> Column | None:
     """Convert *values*; None if PyArrow has to."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(values, numpy.ndarray):
@@ -136,21 +170,21 @@ def _column(values: Any) -> _Column | None:
     try:
         view = memoryview(values)
     except TypeError:
-        return _of_objects(values) if isinstance(values, Sequence) else None
+        return of_objects(values) if isinstance(values, Sequence) else None
     format = _NUMBERS.get(f"{view.format.lstrip('@=')}{view.itemsize}")
     if format is None or view.ndim != 1:
         return None
-    return _Column(len(view), format, (None, view if view.c_contiguous else view.tobytes()))
+    return Column(len(view), format, (None, view if view.c_contiguous else view.tobytes()))
 
 
-def _of_numpy(numpy: Any, values: Any) -> _Column | None:
+def _of_numpy(numpy: Any, values: Any) -> Column | None:
     mask = None
     if isinstance(values, numpy.ma.MaskedArray):
         mask, values = values.mask if values.mask is not numpy.ma.nomask else None, values.data
     kind = values.dtype.kind
     if kind in "OUT" or kind == "S":
         texts = values.tolist()
-        return _of_objects(
+        return of_objects(
             texts if mask is None else [None if gone else text for text, gone in zip(texts, mask, strict=True)]
         )
     if values.ndim == 2 and kind in "iuf" and mask is None and values.shape[1] > 0:
@@ -160,20 +194,20 @@ def _of_numpy(numpy: Any, values: Any) -> _Column | None:
     if kind in "mM":
         return _of_times(numpy, values, mask)
     if kind == "b":
-        return _Column(len(values), "b", (_bits(numpy, mask), numpy.packbits(values, bitorder="little")))
+        return Column(len(values), "b", (_bits(numpy, mask), numpy.packbits(values, bitorder="little")))
     values = numpy.ascontiguousarray(values, values.dtype.newbyteorder("="))
     format = _NUMBERS.get(f"{values.dtype.char}{values.dtype.itemsize}")
-    return None if format is None else _Column(len(values), format, (_bits(numpy, mask), values))
+    return None if format is None else Column(len(values), format, (_bits(numpy, mask), values))
 
 
-def _of_vectors(numpy: Any, values: Any) -> _Column | None:
+def _of_vectors(numpy: Any, values: Any) -> Column | None:
     values = numpy.ascontiguousarray(values, values.dtype.newbyteorder("="))
     format = _NUMBERS.get(f"{values.dtype.char}{values.dtype.itemsize}")
     length, dimensions = values.shape
-    return None if format is None else _Column(length, f"+w:{dimensions}:{format}", (None, values))
+    return None if format is None else Column(length, f"+w:{dimensions}:{format}", (None, values))
 
 
-def _of_times(numpy: Any, values: Any, mask: Any) -> _Column | None:
+def _of_times(numpy: Any, values: Any, mask: Any) -> Column | None:
     """Convert points in time and time spans, where NaT is null; days are dates."""
     unit, count = numpy.datetime_data(values.dtype)
     gone = numpy.isnat(values)
@@ -183,7 +217,7 @@ def _of_times(numpy: Any, values: Any, mask: Any) -> _Column | None:
         days = numpy.where(mask, 0, values.astype("M8[D]").view("i8"))
         if len(days) and (days.min() < -(2**31) or days.max() >= 2**31):
             raise ValueError("a date is outside the range of 32 bits of days")
-        return _Column(len(values), "tdD", (_bits(numpy, mask), days.astype("i4")))
+        return Column(len(values), "tdD", (_bits(numpy, mask), days.astype("i4")))
     if unit not in _UNITS or count != 1:
         if unit not in (*_UNITS, "h", "m", "D", "W"):
             return None
@@ -191,7 +225,7 @@ def _of_times(numpy: Any, values: Any, mask: Any) -> _Column | None:
         values = _in_units(numpy, numpy.where(mask, numpy.zeros(1, values.dtype), values), unit)
     converted = numpy.ascontiguousarray(values, f"{kind}8[{unit}]")
     format = f"ts{_ARROW_UNITS[unit]}:" if kind == "M" else f"tD{_ARROW_UNITS[unit]}"
-    return _Column(len(values), format, (_bits(numpy, mask), converted.view("i8")))
+    return Column(len(values), format, (_bits(numpy, mask), converted.view("i8")))
 
 
 def _bits(numpy: Any, mask: Any) -> Any:
@@ -199,7 +233,7 @@ def _bits(numpy: Any, mask: Any) -> Any:
     return None if mask is None or not mask.any() else numpy.packbits(~mask, bitorder="little")
 
 
-def _of_objects(values: Sequence[Any]) -> _Column | None:
+def of_objects(values: Sequence[Any]) -> Column | None:
     """Convert a sequence of text or bytes, and None; None for other values."""
     kinds = {type(value) for value in values} - {type(None)}
     if kinds == {str}:
@@ -210,7 +244,7 @@ def _of_objects(values: Sequence[Any]) -> _Column | None:
     return None
 
 
-def _of_parts(values: Sequence[Any], format: str, parts: Sequence[bytes]) -> _Column | None:
+def _of_parts(values: Sequence[Any], format: str, parts: Sequence[bytes]) -> Column | None:
     from array import array
 
     ends = array("q", accumulate(map(len, parts), initial=0))
@@ -218,11 +252,11 @@ def _of_parts(values: Sequence[Any], format: str, parts: Sequence[bytes]) -> _Co
         return None
     present = None
     if None in values:
-        present = _pack_bits(value is not None for value in values)
-    return _Column(len(values), format, (present, array("i", ends), b"".join(parts)))
+        present = pack_bits(value is not None for value in values)
+    return Column(len(values), format, (present, array("i", ends), b"".join(parts)))
 
 
-def _pack_bits(flags: Iterable[bool]) -> bytes:
+def pack_bits(flags: Iterable[bool]) -> bytes:
     """Return *flags* as bits, the first one lowest."""
     text = "".join("1" if flag else "0" for flag in flags)
     return int(text[::-1], 2).to_bytes((len(text) + 7) // 8, "little")

@@ -98,7 +98,9 @@ class ColData(NamedTuple):
     """The settings of an encrypted column. The key is neither shown nor pickled."""
 
     key: bytes
+    """Key of the cipher."""
     type: Any
+    """CQL type of the values: a class of ``cassandra.cqltypes``."""
 
     def __repr__(self) -> str:
         return f"ColData(key=<hidden>, type={self.type!r})"
@@ -132,7 +134,7 @@ class AES256ColumnEncryptionPolicy(ColumnEncryptionPolicy):
                 "This policy uses AES-256 with CBC mode and therefore expects a 128-bit initialization vector, "
                 f"not {len(iv)} bytes"
             )
-        #: The initialization vector, if it is constant.
+        #: The initialisation vector, if it is constant.
         self.iv = as_bytes("an initialization vector", iv) if iv else os.urandom(AES256_BLOCK_SIZE_BYTES)
         #: Key and type of each column, by :class:`~cassandra.policies.ColDesc`.
         self.coldata: dict[ColDesc, ColData] = {}
@@ -257,7 +259,8 @@ class AESSIVColumnEncryptionPolicy(ColumnEncryptionPolicy):
 
         policy = AESSIVColumnEncryptionPolicy()
         policy.add_column(ColDesc("shop", "customers", "card"), key, "text")
-        policy.add_column(ColDesc("shop", "customers", "email"), other_key, "text", deterministic=True)
+        email = ColDesc("shop", "customers", "email")
+        policy.add_column(email, other_key, "text", deterministic=True)
         cluster = Cluster(column_encryption_policy=policy)
 
     .. versionadded:: 4.0

@@ -164,7 +164,9 @@ def class_row(cls: type[_T], *, rename: Mapping[str, str] | None = None, extra: 
             name: str
             price: Decimal | None = None
 
-        for product in session.execute("SELECT id, name FROM products", row_factory=class_row(Product)):
+        select = "SELECT id, name FROM products"
+        products = session.execute(select, row_factory=class_row(Product))
+        for product in products:
             print(product.name)
 
     .. versionadded:: 4.0

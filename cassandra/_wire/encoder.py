@@ -34,9 +34,10 @@ class ValueSequence(list[Any]):
 
 @public("cassandra.encoder")
 class Encoder:
-    """Writes values as CQL literals. ``mapping`` has the method for each type. That of a session may be changed:
+    """Writes values as CQL literals. ``mapping`` has the method for each type. That of a session may be changed,
+    to write tuples as tuples instead of lists::
 
-    ``session.encoder.mapping[tuple] = session.encoder.cql_encode_tuple`` writes tuples as tuples instead of lists.
+        session.encoder.mapping[tuple] = session.encoder.cql_encode_tuple
     """
 
     mapping: dict[type, Callable[[Any], str]]  #: Functions that return a literal, by type; may be changed.

@@ -1,4 +1,4 @@
-"""Conversion of Arrow tables of results to data frames of pandas and Polars (L2).
+"""Conversion of Arrow tables of results to data frames of pandas and Polars, and for DuckDB (L2).
 
 Arrow has no type for a decimal or varint of arbitrary size: they are text in tables. Frames have numbers instead, and
 converted values of the other types that the frame's library cannot import from Arrow, or not without loss. Fields,
@@ -14,12 +14,16 @@ import datetime
 from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any
 from uuid import UUID
 
+from cassandra._base.constants import ProtocolVersion
 from cassandra._base.temporal import Date, Time
+
+from .types.scalars import UUIDType
 
 Values = list[Any]
 
@@ -36,6 +40,8 @@ class Frames:
     def __init__(self, as_text: Collection[str] = ()) -> None:
         self._pa: Any = import_module("pyarrow")
         self._as_text = frozenset(option.removesuffix("s") for option in as_text)
+        self._has_numpy = find_spec("numpy") is not None
+        self._for_duckdb = False
 
     # ---- frames of pandas
 
@@ -67,7 +73,7 @@ class Frames:
         if not self._is_special(field) or (_cql(field) == "date" and self._are_dates(column)):
             return None
         values = [value for chunk in column.chunks for value in self._values(field, chunk)]
-        if self._is_text(field, "varint") and all(value is None or -(2**63) <= value < 2**63 for value in values):
+        if self._is_text(field, "varint") and _fit_in_64_bits(values):
             if None not in values:
                 return pandas.Series(values, dtype="int64")
             return pandas.Series(values, dtype="Int64")
@@ -125,6 +131,17 @@ class Frames:
         values: Values = array.to_pylist() if is_scalar else self._pa.chunked_array([array]).to_pandas().tolist()
         return values
 
+    def _list_of(self, array: Any) -> Values:
+        """Return the values of an array without children. For text and bytes ``to_pylist`` takes fifty times as long as
+        NumPy, which PyArrow does not require."""
+        types, type_ = self._pa.types, array.type
+        has_bytes = types.is_string(type_) or types.is_binary(type_) or types.is_fixed_size_binary(type_)
+        if has_bytes and self._has_numpy:
+            values: Values = array.to_numpy(zero_copy_only=False).tolist()
+            return values
+        values = array.to_pylist()
+        return values
+
     def _scalars(self, field: Any, array: Any) -> Values:
         types, type_, pa = self._pa.types, field.type, self._pa
         kind = _cql(field)
@@ -145,8 +162,24 @@ class Frames:
             ]
         elif isinstance(type_, pa.BaseExtensionType):
             array, make = array.storage, _uuid
-        values: Values = array.to_pylist()
+        values = self._list_of(array)
         return values if make is None else [None if value is None else make(value) for value in values]
+
+    # ---- tables of DuckDB
+
+    def for_duckdb(self, table: Any) -> Any:
+        """Return *table* with types that DuckDB reads without loss. Columns with numbers beyond 38 digits remain
+        text."""
+        if not self.needs_conversion(table.schema):
+            return table
+        self._for_duckdb = True
+        pairs = [
+            self._convert_field(field, self._as_one_array(column))
+            for field, column in zip(table.schema, table.columns, strict=True)
+        ]
+        return self._pa.Table.from_arrays(
+            [array for _, array in pairs], schema=self._pa.schema([field for field, _ in pairs])
+        )
 
     # ---- frames of Polars
 
@@ -166,7 +199,7 @@ class Frames:
         return self._pa.Table.from_arrays(columns, schema=self._pa.schema(fields)), objects
 
     def needs_conversion(self, schema: Any) -> bool:
-        """True if a column of a ``pyarrow.Schema`` must be converted for Polars."""
+        """True if a column of a ``pyarrow.Schema`` must be converted for Polars or DuckDB."""
         return any(self._is_foreign(field) for field in schema)
 
     def _is_foreign(self, field: Any) -> bool:
@@ -189,7 +222,7 @@ class Frames:
         if self._is_text(field, *_TEXTS):
             array = self._numbers(field, array)
         elif types.is_interval(type_):
-            array = _spans(pa, array)
+            array = array if self._for_duckdb and _are_microseconds(array) else _spans(pa, array)
         elif _cql(field) == "inet":
             array = pa.array(self._scalars(field, array), pa.string())
         elif types.is_struct(type_):
@@ -211,18 +244,22 @@ class Frames:
         return pa.field(field.name, array.type, field.nullable, field.metadata), array
 
     def _numbers(self, field: Any, array: Any) -> Any:
-        """Return varints as int64, decimals as decimal128 with the largest scale of the values. Raise _DoesNotFit for
-        other values."""
+        """Return varints as int64, decimals as decimal128 with the largest scale of the values. For others raise
+        _DoesNotFit; for DuckDB return varints as decimals, or text."""
         pa = self._pa
         values = self._scalars(field, array)
         try:
             if _cql(field) == "varint":
-                return pa.array(values, pa.int64())
+                if not self._for_duckdb or _fit_in_64_bits(values):
+                    return pa.array(values, pa.int64())
+                values = [None if value is None else Decimal(value) for value in values]
             places = max((-value.as_tuple().exponent for value in values if value is not None), default=0)
             if places > _MOST_DIGITS:
                 raise _DoesNotFit
             return pa.array(values, pa.decimal128(_MOST_DIGITS, max(0, places)))
-        except (pa.ArrowInvalid, OverflowError) as error:
+        except (_DoesNotFit, pa.ArrowInvalid, OverflowError) as error:
+            if self._for_duckdb:
+                return array
             raise _DoesNotFit from error
 
 
@@ -264,6 +301,10 @@ def _date(days: int) -> datetime.date | Date:
     return datetime.date.fromordinal(ordinal) if 1 <= ordinal <= _LAST_DAY else Date(days)
 
 
+def _fit_in_64_bits(values: Values) -> bool:
+    return all(value is None or -(2**63) <= value < 2**63 for value in values)
+
+
 def _address(data: bytes) -> str:
     return inet_ntop(AF_INET if len(data) == 4 else AF_INET6, data)
 
@@ -273,7 +314,8 @@ def _integer(text: str) -> int:
 
 
 def _uuid(data: bytes) -> UUID:
-    return UUID(bytes=data)
+    found: UUID = UUIDType.deserialize(data, ProtocolVersion.MAX_SUPPORTED)
+    return found
 
 
 _SCALARS: dict[str, Callable[[Any], Any]] = {
@@ -320,6 +362,11 @@ def _to_lists(value: Any) -> Any:
     if getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u", "f", "b"):
         return value.item()
     return value
+
+
+def _are_microseconds(array: Any) -> bool:
+    """True if DuckDB's intervals, of microseconds, have all durations of *array* without loss."""
+    return all(span is None or span.nanoseconds % 1000 == 0 for span in array.to_pylist())
 
 
 def _spans(pyarrow: Any, array: Any) -> Any:

@@ -26,6 +26,8 @@ def _token() -> re.Pattern[str]:
       | (?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})
       | (?P<blob>0[xX][0-9a-fA-F]*)
       | (?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?\w*)
+      | (?P<duration>[pP](?:\d+-\d+-\d+[tT]\d+:\d+:\d+|(?:\d+[ymwdYMWD])+(?:[tT](?:\d+[hmsHMS])+)?
+        |[tT](?:\d+[hmsHMS])+)(?!\w))
       | (?P<word>[a-zA-Z]\w*)
       | (?P<sign>\.\.|<=|>=|!=|\+=|-=|[-+*/%=<>(){}\[\],.;:?])
         """,
@@ -74,7 +76,10 @@ _FOLLOWING = frozenset(
     ]
 )
 _STATEMENTS = frozenset(("insert", "update", "delete", "select", "begin"))
-_LITERALS = frozenset(("string", "uuid", "number"))
+_LITERALS = frozenset(("string", "uuid", "number", "duration"))
+_CONSTANTS = frozenset(("true", "false", "nan", "infinity"))
+#: A minus behind one of these is that of a number; behind anything else it is an operator.
+_BEFORE_SIGN = frozenset("(,=[:{<>+-*/%")
 _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "!="))
 
 
@@ -143,13 +148,33 @@ def analyse(text: str) -> Analysis:
     return Analysis(is_data, True, tuple(parser.statements), tuple(parser.markers), words)
 
 
-def without_literals(text: str) -> str:
-    """Return *text* with ``?`` in place of each literal, up to the part that is not CQL."""
-    shown, at, token = [], 0, _token()
-    while (match := token.match(text, at)) is not None and match.lastgroup != "open":
-        shown.append("?" if match.lastgroup in _LITERALS or match.lastgroup == "blob" else match[0])
-        at = match.end()
-    return "".join(shown) + ("…" if at < len(text) else "")
+def sanitized(text: str) -> str:
+    """Return *text* with ``?`` for each literal, and without comments. Markers stay: ``?``, ``:name``, ``%s``. A string
+    or a comment that is not closed ends with the text."""
+    shown: list[str] = []
+    at, token = 0, _token()
+    while at < len(text):
+        match = token.match(text, at)
+        kind = None if match is None else match.lastgroup
+        piece = text[at] if match is None else match[0]
+        at += len(piece)
+        if kind == "open":
+            shown.append(" " if piece == "/*" else "?")
+            break
+        if kind == "space" and not piece.isspace():
+            piece = " "
+        elif kind in _LITERALS or kind == "blob" or piece.lower() in _CONSTANTS:
+            if shown and shown[-1] == "-" and _is_before_sign(shown):
+                shown.pop()
+            piece = "?"
+        shown.append(piece)
+    return "".join(shown).strip()
+
+
+def _is_before_sign(shown: list[str]) -> bool:
+    """True if the minus that *shown* ends with begins a number."""
+    before = next((piece for piece in reversed(shown[:-1]) if not piece.isspace()), None)
+    return before is None or before[-1] in _BEFORE_SIGN
 
 
 class _Token(NamedTuple):

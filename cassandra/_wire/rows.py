@@ -24,6 +24,7 @@ from cassandra._core.codec import (
     RowsOfBatches,
     RowsPage,
     explain_rows,
+    named_rows,
     split_page,
 )
 from cassandra._wire.class_rows import ClassRow, class_row
@@ -31,6 +32,8 @@ from cassandra._wire.types.registry import type_class
 
 RowFactory = Callable[[list[str], list[Any]], Any]
 Rows = Iterable[Sequence[Any]]
+
+row_class.complete = explain_rows
 
 
 @public("cassandra.query")
@@ -46,8 +49,7 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     Names that are not identifiers are cleaned (``count(*)`` becomes ``count``); a name that is still not an identifier,
     or is a keyword, is replaced by its position (``field_2_``); a repeated name gets underscores (``count_``).
     """
-    cls = explain_rows(row_class(tuple(colnames)))
-    return [cls._make(row) for row in rows]
+    return named_rows(row_class(tuple(colnames)), rows)
 
 
 @public("cassandra.query")

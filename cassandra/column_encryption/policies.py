@@ -1,4 +1,4 @@
-"""Policies for ``Cluster(column_encryption_policy=...)``; see the guide's page on encryption."""
+"""Policies for ``Cluster(column_encryption_policy=...)``; see :doc:`/encryption`."""
 
 from cassandra._base.encryption import ColDesc, ColumnEncryptionPolicy, DecryptionError
 from cassandra._wire.ciphers import (

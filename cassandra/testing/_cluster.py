@@ -16,7 +16,7 @@ from cassandra.testing import _wire as wire
 from cassandra.testing._database import Database, NodeFacts
 from cassandra.testing._node import SimulatedNode
 from cassandra.testing._plan import Rows, SchemaChange, SetKeyspace
-from cassandra.testing._reactor import Allocator, Reactor, packed
+from cassandra.testing._reactor import Allocator, Ports, Reactor, packed
 from cassandra.testing._requests import Request, Routing, Run, Tally, event, schema_change
 from cassandra.testing._rules import CONNECT, Arrival, Condition, Exchange, Reaction, Rule
 from cassandra.testing._topology import MAX_TOKEN, MIN_TOKEN, TabletInfo, TabletMap, pick_replicas
@@ -44,6 +44,8 @@ class SimulatedCluster:
     :param address: one address for all nodes, each with ports of its own; by default every node has an address in
         127.0.0.0/8, which only Linux has without being configured.
     :param without: names of options that SUPPORTED does not list, to test with older servers.
+    :param graceful_disconnect: True offers clients to announce that a node stops (CEP-59), as newer versions of
+        Cassandra do; see :meth:`SimulatedNode.drain`.
     :param seed: seed of all random choices of the cluster (host ids, tokens, probabilities of faults).
 
     It starts when it is entered, and :meth:`close` releases its thread and its sockets::
@@ -61,6 +63,7 @@ class SimulatedCluster:
         users: Mapping[str, str] | None = None, ssl_context: ssl.SSLContext | None = None, tls_only: bool = True,
         address: str | None = None,
         name: str = "simulated", release_version: str = "3.0.8", without: Collection[str] = (), seed: int = 1,
+        graceful_disconnect: bool = False,
     ) -> None:  # fmt: skip
         if nodes < 1 or shards < 1:
             raise ValueError("a cluster needs at least one node with one shard")
@@ -71,6 +74,7 @@ class SimulatedCluster:
         self.users: dict[str, str] = dict(users or {})  #: Passwords by user; None without authentication.
         self.ssl_context = ssl_context  #: TLS context of the nodes; None without TLS.
         self.without = frozenset(without)  #: Protocol extensions that the nodes do not have.
+        self.graceful_disconnect = graceful_disconnect  #: True if nodes announce that they stop.
         self._racks, self._dcs = tuple(racks), tuple(dcs)
         self._rng = random.Random(seed)
         self._ports = Allocator(address, ssl_context is not None and not tls_only)
@@ -104,9 +108,13 @@ class SimulatedCluster:
     def _new_node(self, shards: int, dc: str | None, rack: str | None) -> SimulatedNode:
         n = len(self._nodes)
         address, ports = self._ports.next()
+        dc = dc or self._dcs[n % len(self._dcs)]
+        rack = rack or self._racks[n // len(self._dcs) % len(self._racks)]
+        return self._make_node(address, ports, shards, dc, rack)
+
+    def _make_node(self, address: str, ports: Ports, shards: int, dc: str, rack: str) -> SimulatedNode:
         node = SimulatedNode(
-            self, n, address, ports, shards=shards, datacenter=dc or self._dcs[n % len(self._dcs)],
-            rack=rack or self._racks[n // len(self._dcs) % len(self._racks)],
+            self, len(self._nodes), address, ports, shards=shards, datacenter=dc, rack=rack,
             tokens=sorted(self._rng.randint(MIN_TOKEN + 1, MAX_TOKEN) for _ in range(VNODES)),
             host_id=uuid.UUID(int=self._rng.getrandbits(128), version=4),
         )  # fmt: skip
@@ -273,8 +281,11 @@ class SimulatedCluster:
         :param times: number of applications; None is unlimited.
         :param after: number of matching requests to skip first.
 
-        Raises ValueError for an unknown opcode and for a reaction that cannot be applied to a new connection.
+        Raises ValueError for an unknown opcode and for a reaction that cannot be applied to a new connection, and
+        TypeError for an object without ``react()``.
         """
+        if isinstance(reaction, type) or not callable(getattr(reaction, "react", None)):
+            raise TypeError(f"a reaction is an object of cassandra.testing.faults, such as Drop(), not {reaction!r}")
         condition = Condition(query, opcode, node, shard, connection, control, consistency, probability, when)
         rule = Rule(condition, reaction, times, after, self._call)
         self._call(lambda: self._rules.append(rule))
@@ -368,6 +379,21 @@ class SimulatedCluster:
             self.announce("TOPOLOGY_CHANGE", "REMOVED_NODE", node)
 
         self._call(remove)
+
+    def replace_node(self, node: SimulatedNode) -> SimulatedNode:
+        """Let another node take the address and the ports of *node*, as a new pod does: one with another host id and
+        without connections. *node* leaves; its tablets move to others. No event tells of it, but the system tables do.
+        """
+
+        def replace() -> SimulatedNode:
+            node.member = False
+            self._leave(node)
+            node._vanish()
+            new = self._make_node(node.address, node.ports, node.shards, node.datacenter, node.rack)
+            new._start(announce=False)
+            return new
+
+        return self._call(replace)
 
     def set_client_routes(self, connection_id: str, routes: Mapping[int, tuple[str, int]]) -> None:
         """Write ``system.client_routes``: node index -> (address, port) under *connection_id*; clients that registered

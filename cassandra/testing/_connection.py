@@ -21,6 +21,7 @@ from cassandra.testing.errors import CONSISTENCIES, CqlError, ProtocolError
 CHUNK = 1 << 16
 BLOCKED = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 EVENT_STREAM = -1
+CLUSTER_EVENTS = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE", "CLIENT_ROUTES_CHANGE")
 RESET = struct.pack("ii", 1, 0)  # on, 0 seconds: close() sends RST
 
 
@@ -111,8 +112,8 @@ class Connection:
 
     @property
     def control(self) -> bool:
-        """True if the client registered for events here."""
-        return bool(self.state.events)
+        """True if the client registered for events about the cluster here."""
+        return any(kind in CLUSTER_EVENTS for kind in self.state.events)
 
     # -- reading
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
+import threading
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
-from cassandra.testing import _wire
+from cassandra.testing import _wire as wire
 from cassandra.testing._connection import EVENT_STREAM, Connection, Response
 from cassandra.testing._engine import Prepared
 from cassandra.testing._reactor import READ, Ports, Reactor
-from cassandra.testing._requests import LWT, LWT_MASK, METADATA_ID, RATE_LIMIT, V1, V2, Run
+from cassandra.testing._requests import GRACEFUL, LWT, LWT_MASK, METADATA_ID, RATE_LIMIT, V1, V2, Run
 from cassandra.testing._rules import Arrival
 from cassandra.testing._topology import IGNORE_MSB
 from cassandra.testing._wire import NUMBERS, Frame
@@ -53,6 +54,7 @@ class SimulatedNode:
         #: TCP port at which the client's port selects the shard.
         #: The same as *shard_aware_port*, with TLS.
         self.port, self.shard_aware_port, self.tls_port, self.shard_aware_tls_port = ports  #: TCP port.
+        self.ports = ports  #: All of its ports.
         self.datacenter = datacenter  #: Name of the datacenter.
         self.rack = rack  #: Name of the rack.
         self.shards = shards  #: Number of shards.
@@ -72,6 +74,8 @@ class SimulatedNode:
         self._running = False
         self._paused = False
         self._refusing = False
+        self._draining = False
+        self._drained = threading.Event()  # set when a draining node has no connection left
         self._connections: list[Connection] = []
         self._accepted = 0
         self._listeners: list[socket.socket] = []
@@ -131,7 +135,7 @@ class SimulatedNode:
     def _start(self, announce: bool) -> None:
         if self._running:
             return
-        self._running, self._paused = True, False
+        self._running, self._paused, self._draining = True, False, False
         self._listen()
         if announce:
             self.cluster.announce("STATUS_CHANGE", "UP", self)
@@ -149,6 +153,42 @@ class SimulatedNode:
         self.prepared.clear()
         self.generation += 1
         self.cluster.announce("STATUS_CHANGE", "DOWN", self)
+
+    def drain(self, limit: float = 10.0) -> None:
+        """Shut down in order, as :meth:`stop`, but announce it first (GRACEFUL_DISCONNECT, CEP-59): new connections are
+        refused, requests are still handled, and the node stops when its clients have closed their connections, at the
+        latest after *limit* seconds. Blocks until then. Only clients of a cluster with ``graceful_disconnect=True`` can
+        register for the announcement::
+
+            for node in simulated.nodes:  # a rolling restart
+                node.drain()
+                node.start()
+        """
+        self._call(self._drain)
+        self._drained.wait(limit)
+        self.stop()
+
+    def _drain(self) -> None:
+        if not self._running:
+            self._drained.set()
+            return
+        self._draining = True
+        self._drained.clear()
+        self._deafen()
+        self.push(GRACEFUL, wire.string(GRACEFUL))
+        if not self._connections:
+            self._drained.set()
+
+    def push_event(self, body: bytes, kind: str | None = None) -> None:
+        """Push an EVENT message with this *body*, well-formed or not, to every client that has finished its handshake;
+        with *kind*, to those that have registered for this type of events."""
+
+        def push() -> None:
+            for connection in list(self._connections):
+                if connection.state.ready and (kind is None or kind in connection.state.events):
+                    connection.send(Response(NUMBERS["EVENT"], body), EVENT_STREAM)
+
+        self._call(push)
 
     def kill(self) -> None:
         """Stop as :meth:`stop`, but with connections reset, as when the machine of the node restarts."""
@@ -226,6 +266,11 @@ class SimulatedNode:
 
         self._call(change)
 
+    def _vanish(self) -> None:
+        """Stop without notice, and release the ports."""
+        self._drop(reset=True)
+        self.close()
+
     def close(self) -> None:
         """Release all resources, for the cluster."""
         self._running = False
@@ -237,7 +282,7 @@ class SimulatedNode:
     # -- connections
 
     def _listen(self) -> None:
-        if not self._running or self._refusing or self._paused:
+        if not self._running or self._refusing or self._paused or self._draining:
             return
         for port in (self.port, self.shard_aware_port):
             self._listen_at(port, self.tls if port in (self.tls_port, self.shard_aware_tls_port) else None)
@@ -285,6 +330,8 @@ class SimulatedNode:
         """Remove a closed connection. Called by the connection."""
         if connection in self._connections:
             self._connections.remove(connection)
+        if self._draining and not self._connections:
+            self._drained.set()
 
     def received(self, connection: Connection, frame: Frame) -> None:
         """Handle a request. Called by its connection."""
@@ -304,7 +351,7 @@ class SimulatedNode:
     def supported(self, connection: Connection) -> dict[str, list[str]]:
         """Return the options that SUPPORTED lists on *connection*."""
         options = {
-            "COMPRESSION": list(_wire.NAMES),
+            "COMPRESSION": list(wire.NAMES),
             "CQL_VERSION": ["3.3.1"],
             "PROTOCOL_VERSIONS": [f"{version}/v{version}" for version in sorted(self.versions)],
             "SCYLLA_HOST_ID": [str(self.host_id)],
@@ -326,4 +373,6 @@ class SimulatedNode:
             options[V1] = [""]
             if self.cluster.tablets_v2:
                 options[V2] = [""]
+        if self.cluster.graceful_disconnect:
+            options[GRACEFUL] = ["true"]
         return {name: values for name, values in options.items() if name not in self.cluster.without}

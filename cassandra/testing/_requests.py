@@ -16,6 +16,7 @@ from uuid import UUID
 
 from cassandra.testing import _wire as wire
 from cassandra.testing._connection import (
+    CLUSTER_EVENTS,
     Connection,
     Message,
     Parameters,
@@ -270,7 +271,7 @@ class Tracer:
 ERROR, READY, AUTHENTICATE, SUPPORTED, RESULT = (
     wire.NUMBERS[name] for name in ("ERROR", "READY", "AUTHENTICATE", "SUPPORTED", "RESULT")
 )
-EVENTS = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE", "CLIENT_ROUTES_CHANGE")
+GRACEFUL = "GRACEFUL_DISCONNECT"
 V1, V2 = "TABLETS_ROUTING_V1", "TABLETS_ROUTING_V2_EXPERIMENTAL"
 RATE_LIMIT, LWT, METADATA_ID = "SCYLLA_RATE_LIMIT_ERROR", "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_USE_METADATA_ID"
 
@@ -385,7 +386,8 @@ class Run:
             raise ProtocolError(f"Unexpected message {name}, expecting STARTUP or OPTIONS")
         if name == "REGISTER":
             kinds = reader_of(self.frame).string_list()
-            unknown = [kind for kind in kinds if kind not in EVENTS]
+            offered = (*CLUSTER_EVENTS, GRACEFUL) if self.node.cluster.graceful_disconnect else CLUSTER_EVENTS
+            unknown = [kind for kind in kinds if kind not in offered]
             if unknown:
                 raise ProtocolError(f"Invalid value '{unknown[0]}' for Event.Type")
             state.events.update(kinds)

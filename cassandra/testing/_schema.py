@@ -192,12 +192,6 @@ class Partition:
             if piece.covers(order):
                 self.rows[key].delete(timestamp)
 
-    def live_rows(self, now: int) -> Iterator[tuple[tuple[Any, ...], Key, Row]]:
-        for order, key in self.sorted:
-            row = self.rows[key]
-            if row.live(now):
-                yield order, key, row
-
 
 class Data:
     """All partitions of a table, in ring order."""

@@ -335,7 +335,6 @@ class SelectPlan(Plan):
     group_by: Sequence[str] = ()
     limit: Term | None = None
     per_partition: Term | None = None
-    regular_selected: bool = True
 
     def run(self, env: Env) -> Rows:
         assert self.columns is not None

@@ -13,7 +13,7 @@ from cassandra.testing._plan import Env, RowView, Scope, Term, element_of, numbe
 from cassandra.testing._schema import CLUSTERING, PARTITION, Column, Index, Partition, Table
 from cassandra.testing._terms import compile_term
 from cassandra.testing._topology import MAX_TOKEN, MIN_TOKEN
-from cassandra.testing._types import BIGINT, COUNTER, INT, Collection, CqlType, Scalar, Tuple, Udt, Value
+from cassandra.testing._types import BIGINT, COUNTER, INT, Collection, CqlType, Tuple, Udt, Value
 from cassandra.testing._wire import UNSET
 from cassandra.testing.errors import InvalidRequest, NotSupported
 
@@ -378,11 +378,6 @@ def check_prefix(where: Where) -> None:
             )
         elif kind == "slice":
             sliced = column
-
-
-def plain_type(kind: CqlType) -> bool:
-    """True if values of *kind* compare without conversion."""
-    return isinstance(kind, Scalar)
 
 
 # ---- IF

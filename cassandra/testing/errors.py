@@ -2,7 +2,8 @@
 
 Each is an ERROR response of the native protocol: a code, a message, and the fields of the specification::
 
-    cluster.inject(Fail(Unavailable(consistency="QUORUM", required=2, alive=1)), query="INSERT", times=1)
+    error = Unavailable(consistency="QUORUM", required=2, alive=1)
+    cluster.inject(Fail(error), query="INSERT", times=1)
 """
 
 from __future__ import annotations
@@ -264,7 +265,7 @@ class AlreadyExists(CqlError):
     """The keyspace or table exists already (*table* is empty for a keyspace)."""
 
     keyspace: str = ""  #: Name of the keyspace.
-    table: str = ""  #: Name of the table; None if the keyspace itself exists.
+    table: str = ""  #: Name of the table; empty if the keyspace itself exists.
 
     CODE = 0x2400
     __hash__ = Exception.__hash__

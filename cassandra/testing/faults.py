@@ -7,7 +7,8 @@
     from cassandra.testing.faults import Delay, Fail
 
     with SimulatedCluster() as cluster:
-        with cluster.inject(Fail(Overloaded()), query="FROM orders", times=2) as rule:
+        error = Fail(Overloaded())
+        with cluster.inject(error, query="FROM orders", times=2) as rule:
             ...  # the first two statements that contain "FROM orders" fail
         assert rule.hits == 2
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 NO_REACTORS = "there is one native transport for all connection classes"
+NEW_WRITE_TYPE = "TRANSACTION, of Accord, is a write type too"
 
 
 DIFFERENCES: dict[str, str] = {
+    "cassandra.WriteType.name_to_value": NEW_WRITE_TYPE,
+    "cassandra.WriteType.value_to_name": NEW_WRITE_TYPE,
     "cassandra.cqltypes.*.serialize": "the parameter has one name in all classes (theirs: var, byts, truth, ...)",
     "cassandra.cqltypes.MapType.serialize_safe": "the parameter has one name in all classes",
     "cassandra.io.asyncioreactor.AsyncioConnection": NO_REACTORS,
@@ -76,7 +79,8 @@ VALUES: dict[str, str] = {
     "fmix, rotl64": "numbers of 64 bits; those of theirs grow",
     "WriteTimeout without a write type": "can be made; theirs raises KeyError",
     "class of keyspaces, tables and the other dicts of a keyspace": "a subclass of dict; copies are plain",
-    "repr of ResultSet": "tells the number of rows",
+    "repr of ResultSet": "shows the number of rows and the first ones",
+    "repr of query sets, clusters, sessions and schema objects": "shows names, statements and states",
     "make_query_plan: working_keyspace": "the statement's keyspace, where it has one; theirs is the session's",
 }
 

@@ -1,4 +1,4 @@
-"""Sessions, messages, end points, policies and connection classes that programs make themselves."""
+"""Sessions, messages, endpoints, policies and connection classes that programs make themselves."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_rows_are_read_by_a_parser_of_a_program(cluster: Cluster) -> None:
         protocol.cython_protocol_handler(object())
 
 
-# ---- end points
+# ---- endpoints
 
 
 class Translator(AddressTranslator):

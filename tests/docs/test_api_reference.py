@@ -10,8 +10,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 import zlib
 from collections.abc import Iterator
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -129,6 +131,45 @@ def test_every_entry_has_a_text(inventory: dict[str, str]) -> None:
             if not texts[page].get(anchor):
                 empty.append(name)
     assert not empty, "\n".join(empty)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Create a new string object from the given object",
+        "Alias for field number",
+        "&lt;factory&gt;",
+        "See help(struct)",
+    ],
+)
+def test_texts_of_python_are_not_shown(text: str) -> None:
+    assert not [page.name for page in (BUILT / "api").glob("*.html") if text in page.read_text()]
+
+
+def signatures() -> Iterator[tuple[str, str]]:
+    """Each anchor of an entry, and the HTML of its signature."""
+    for page in sorted((BUILT / "api").glob("*.html")):
+        yield from re.findall(r'<dt class="sig[^>]*id="([^"]+)"(.*?)</dt>', page.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["bytes", "type", "datetime", "UUID"])
+def test_names_of_python_do_not_link_to_attributes_of_the_driver(name: str) -> None:
+    link = re.compile(rf'<a class="reference [^"]*" href="[^"]*\.{name}"[^>]*><span class="pre">{name}</span>')
+    assert not [anchor for anchor, line in signatures() if link.search(line)]
+
+
+@pytest.mark.parametrize("name", ["__table_name__", "__keyspace__", "__options__", "__default_ttl__"])
+def test_options_of_models_are_described(inventory: dict[str, str], name: str) -> None:
+    assert f"cassandra.cqlengine.models.Model.{name}" in inventory
+
+
+def test_annotations_are_not_in_quotes() -> None:
+    quoted = []
+    for anchor, line in signatures():
+        signature = unescape(re.sub("<[^>]+>", "", line))
+        if re.search(r"→ '|[(,]\s*\w+: '", signature):
+            quoted.append(anchor)
+    assert not quoted, "\n".join(quoted)
 
 
 def test_every_option_of_a_cluster_has_an_entry(inventory: dict[str, str]) -> None:

@@ -72,7 +72,11 @@ PACKAGES = {
         Package("cassandra-asyncio", ("cassandra-asyncio-driver",)),
         Package("async-cassandra", ("async-cassandra",), python="3.12"),
         Package("baseplate", ("baseplate[cassandra]",), constraints=("setuptools<81",)),  # which has pkg_resources
-        Package("notebooks", ("ipython", "nest-asyncio", "ipykernel")),
+        Package(
+            "notebooks",
+            ("ipython", "nest-asyncio", "ipykernel", "nbclient", "pandas", "polars", "duckdb", "pyarrow"),
+            programs=("with_notebooks.py", "with_jupyter.py"),
+        ),
         Package("pyright", ("pyright[nodejs]",)),  # what editors show of the types, of the driver as it is installed
         Package(
             "recipes",  # of docs/recipes.rst

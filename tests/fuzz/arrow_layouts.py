@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import itertools
+import json
 import math
 import struct
 import uuid
@@ -362,6 +363,42 @@ def text_of(random: Random, kind: Kind, value: Any, is_inside: bool = False) -> 
     ):
         return "'" + found.replace("'", "''") + "'"
     return found
+
+
+def json_of(random: Random, kind: Kind, value: Any) -> str:
+    """As INSERT JSON accepts it."""
+    name = kind.name
+    if value is None:
+        return "null"
+    if kind.fields:
+        shown = [
+            f"{json.dumps(f)}: {json_of(random, p, v)}" for f, p, v in zip(kind.fields, kind.parts, value, strict=True)
+        ]
+        random.shuffle(shown)
+        return "{" + ", ".join(shown) + "}"
+    if name == "tuple":
+        return "[" + ", ".join(json_of(random, part, v) for part, v in zip(kind.parts, value, strict=True)) + "]"
+    if name == "map":
+        key, item = kind.parts
+        return (
+            "{" + ",".join(f"{_json_key(random, key, k)}: {json_of(random, item, v)}" for k, v in value.items()) + "}"
+        )
+    if kind.parts:
+        return "[" + ",".join(json_of(random, kind.parts[0], item) for item in value) + "]"
+    found = value if name in ("text", "ascii", "varchar") else _scalar_text(random, name, value)
+    if name == "boolean":
+        found = found.lower()
+    is_number = name in (*INTEGERS, "varint", "decimal", "float", "double") and found.lower().lstrip("-") not in (
+        *("inf", "nan", "infinity"),
+    )
+    if (is_number or name == "boolean") and random.random() < 0.7:
+        return found
+    return json.dumps(found, ensure_ascii=random.random() < 0.5)
+
+
+def _json_key(random: Random, kind: Kind, value: Any) -> str:
+    found = json_of(random, kind, value)
+    return found if found.startswith('"') else json.dumps(found)
 
 
 def _scalar_text(random: Random, name: str, value: Any) -> str:

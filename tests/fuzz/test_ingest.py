@@ -1,4 +1,5 @@
-"""session.ingest and ingest_async against rows that are inserted one by one, in order, into a twin table.
+"""session.ingest and ingest_async of Arrow data and Python objects against rows that are inserted one by one, in order,
+into a twin table.
 
 The bytes that the twin gets are made by ``arrow_values.encode``, in plain Python. What SELECT gives has to be the same,
 and in the same order. With failing nodes (simulated) the report has exactly the rows that are not there.
@@ -23,6 +24,7 @@ from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Close, Cut, Delay, Drop, Fail
 from tests.fuzz.arrow_values import USER_TYPES, Kind, arrow_array, as_key, encode, exact, random_kind, random_value
 from tests.fuzz.conftest import Rounds
+from tests.fuzz.python_values import python_source
 
 DATA_SETS = 4  # of each table, as tables take long to make
 
@@ -192,9 +194,14 @@ def test_rows_are_those_that_were_given(rounds: Rounds, tables: Session) -> None
                 options: dict[str, Any] = {"batch_rows": random.choice([1, 2, 32, 1000]), "nulls": nulls}
                 if random.random() < 0.5:
                     options["concurrency"] = random.choice([1, 3, 100])
-                report = ingest(
-                    random, session, "given", source_of(random, columns, values), on_error="collect", **options
-                )
+                if random.random() < 0.4:
+                    kinds = [column.kind for column in columns]
+                    source, options["columns"] = python_source(
+                        random, [column.name for column in columns], kinds, values
+                    )
+                else:
+                    source = source_of(random, columns, values)
+                report = ingest(random, session, "given", source, on_error="collect", **options)
                 insert_one_by_one(session, insert, columns, values, bad, UNSET_VALUE if nulls == "unset" else None)
                 assert set(report.errors) == bad, report.errors
                 assert report.rows == len(values[0]) - len(bad)

@@ -34,8 +34,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def random_options(rng: random.Random) -> list[str]:
-    file_format = rng.choice(["parquet", "arrow", "csv", "csv", "csv"])
+    file_format = rng.choice(["parquet", "arrow", "jsonl", "jsonl", "csv", "csv", "csv"])
     options = ["--format", file_format]
+    if file_format in ("csv", "jsonl"):
+        options += [f"--compression={rng.choice(['none', 'gzip', 'zstd'])}"]
     if file_format == "csv":
         for option, values in {
             "--null": ["N/A", "0", "True", "null", "\\N", "[]", "-1", "''", "\\", "1970-01-01"],
@@ -71,8 +73,7 @@ def check_csv(
     quote, escape = given(options, "quote", '"'), given(options, "escape", "\\")
     found = []
     for name in files:
-        data = (folder / name).read_bytes()
-        text = data.decode(encoding)
+        text = data_of(folder / name).decode(encoding)
         assert "\ufffe" not in text
         lines = csv.reader(
             io.StringIO(text, newline=""),
@@ -94,6 +95,51 @@ def check_csv(
                 }
             )
     return found
+
+
+def data_of(path: Path) -> bytes:
+    """The contents of a file, decompressed by another library than that which has compressed it."""
+    with pa.input_stream(str(path), compression="detect") as file:
+        data: bytes = file.read()
+    return data
+
+
+def check_json(folder: Path, files: list[str], columns: list[str], types: dict[str, Type]) -> list[dict[str, Any]]:
+    """The rows by the json module: canonical forms of scalars."""
+    found = []
+    for name in files:
+        for line in data_of(folder / name).decode().split("\n")[:-1]:
+            row = json.loads(line, parse_float=Decimal)
+            assert list(row) == columns
+            found.append({column: _of_json(types[column], value) for column, value in row.items()})
+    return found
+
+
+def _of_json(of: Type, value: Any) -> Any:
+    if value is None:
+        return None
+    if of.name in ("text", "ascii", "tinyint", "smallint", "int", "bigint"):
+        return value
+    if of.name == "blob":
+        return bytes.fromhex(value.removeprefix("0x"))
+    if of.name in ("uuid", "timeuuid"):
+        return UUID(value).bytes
+    if of.name == "decimal":
+        return decimal_form(Decimal(value))
+    if of.name == "varint":
+        return hex(value)
+    if of.name == "double":
+        return float_form(float(value))
+    if of.name == "float":
+        return float_form(struct.unpack("f", struct.pack("f", float(value)))[0])
+    return _UNREAD
+
+
+def is_row(read: dict[str, Any], row: dict[str, Any]) -> bool:
+    return all(
+        row[column] is not None if value is _UNREAD else loose(value) == loose(row[column])
+        for column, value in read.items()
+    )
 
 
 def _of_text(of: Type, text: str, null: str, options: list[str]) -> Any:
@@ -177,6 +223,10 @@ def test_files_have_the_rows(
                 null = given(options, "null", "")
                 fits = [[at for at, row in enumerate(rows) if agrees(one, row, null, types)] for one in read]
                 assert len(read) == len(rows) == matched(fits)
+            elif options[1] == "jsonl":
+                read = check_json(folder, files, columns, types)
+                fits = [[at for at, row in enumerate(rows) if is_row(one, row)] for one in read]
+                assert len(read) == len(rows) == matched(fits)
             else:
                 opened = [_opened(folder / name) for name in files]
                 durations = [column for column, of in types.items() if of.has_durations and options[1] == "parquet"]
@@ -186,7 +236,7 @@ def test_files_have_the_rows(
             schema.create(session, there)
             assert main(["load", f"{keyspace}.{there}", str(folder), *where]) == 0
             again = session.scan(f"{keyspace}.{there}").to_arrow()
-            is_text = options[1] == "csv" or any(of.has_durations for of in types.values())
+            is_text = options[1] in ("csv", "jsonl") or any(of.has_durations for of in types.values())
             read = rows_of(again, types)
             assert multiset(read, columns, exactly=not is_text) == multiset(rows, columns, exactly=not is_text)
         finally:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.drill import scene
 from benchmarks.drill.faults import FAULTS
 from benchmarks.drill.scene import Scene
 from benchmarks.measure import FASTCQL
@@ -17,6 +18,12 @@ from benchmarks.measure import FASTCQL
 pytestmark = pytest.mark.long
 
 SECONDS, AFTER = 3.0, 4.0
+
+
+@pytest.fixture(autouse=True)
+def _no_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers need not be warm where rates do not count."""
+    monkeypatch.setattr(scene, "WARMING", scene.SETTLING)
 
 
 @pytest.mark.parametrize("name", ["cut", "kill", "fork"])

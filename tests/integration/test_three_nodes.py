@@ -23,7 +23,7 @@ from cassandra.policies import (
 )
 from cassandra.query import BatchStatement, SimpleStatement
 from tests.integration.conftest import Connect, create_keyspace
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 
 KEYS = range(60)
 
@@ -136,8 +136,10 @@ class TestRouting:
             assert set(seen) <= {host.address for host in replicas}
 
     def test_replicas_share_the_load(self, session: Session, cassandra_three: Any) -> None:
+        """A replica that was slow a moment ago, on a busy machine, is chosen again some seconds later."""
         select = session.prepare("SELECT v FROM it_three_3.kv WHERE k = ?")
-        assert set(coordinators(session, 60, select, (1,))) == set(cassandra_three.contact_points)
+        replicas = set(cassandra_three.contact_points)
+        assert eventually(lambda: replicas == set(coordinators(session, 60, select, (1,))))
 
     def test_simple_statements_with_routing_key(self, session: Session) -> None:
         for key in KEYS:
@@ -311,7 +313,9 @@ def test_a_node_stops_and_comes_back(session: Session, cassandra_three: Any) -> 
 
     node.stop()
     wait_for(lambda: control.is_up is False)
-    assert set(coordinators(session, 30, select, (7,))) == set(cassandra_three.contact_points) - {node.address}
+    assert node.address not in coordinators(session, 30, select, (7,))
+    others = set(cassandra_three.contact_points) - {node.address}
+    wait_for(lambda: set(coordinators(session, 30, select, (7,))) == others)  # one that was slow is chosen again later
     with pytest.raises(Unavailable) as caught:
         session.execute(select, (7,), execution_profile="all, no retry")
     assert (caught.value.required_replicas, caught.value.alive_replicas) == (3, 2)

@@ -1,7 +1,8 @@
 """Compiles and runs C++ test programs: plain, under AddressSanitizer with UBSan, and under ThreadSanitizer.
 
 Variants with ``free`` are those of a Python without the GIL. ``CXX`` is the compiler, and ``FASTCQL_EMULATOR`` runs
-what it makes for another machine (``tools/wheels/native.py``).
+what it makes for another machine (``tools/wheels/native.py``). With ``FASTCQL_COVERAGE=1`` the programs count the lines
+that they run (``covered.py``).
 """
 
 from __future__ import annotations
@@ -24,15 +25,17 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "cassandra" / "_core" / "cpp"
 TESTS = ROOT / "tests" / "native"
 CXX = shlex.split(os.environ.get("CXX", "g++"))
+if os.environ.get("FASTCQL_COVERAGE") == "1":
+    CXX += ["--coverage", "-fprofile-update=atomic"]
 EMULATOR = shlex.split(os.environ.get("FASTCQL_EMULATOR", ""))
 BUILD = ROOT / "build" / "native" / ("" if CXX == ["g++"] else hashlib.sha256(repr(CXX).encode()).hexdigest()[:8])
 
-FLAGS = ["-std=c++17", "-g", "-O1", "-DCQL_DEBUG", "-Wall", "-Wextra", "-Werror", f"-I{CORE}", f"-I{TESTS}"]
+FLAGS = ["-std=c++17", "-g1", "-O1", "-DCQL_DEBUG", "-Wall", "-Wextra", "-Werror", f"-I{CORE}", f"-I{TESTS}"]
 if sys.platform == "linux":
     FLAGS += ["-DFASTCQL_KQUEUE", f"-I{TESTS / 'kqueue'}"]  # the poller of macOS and the BSDs, over a kqueue of our own
 VARIANTS = {
     "plain": ["-DFASTCQL_PORTABLE"],  # the calls of all POSIX systems: parking of threads, pipes, sockets
-    "asan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
+    "asan": ["-Og", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
     "tsan": ["-fsanitize=thread"],
 }
 FREE = ["-DFASTCQL_FREE_THREADED=1"]
@@ -68,19 +71,23 @@ def compile_object(source: Path, variant: str) -> Path:
     return target
 
 
-def compile_objects(sources: Iterable[Path], variant: str) -> list[Path]:
-    """The object files of *sources*, those of a folder compiled as one, which takes half of the time."""
+def compile_objects(files: Iterable[Path], variant: str) -> list[Path]:
+    """The object files of *files*, two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda source: compile_object(source, variant), files))
+
+
+def joined_folders(sources: Iterable[Path]) -> list[Path]:
+    """Files that include *sources*, one for each folder, which compiles in half of the time."""
     folders: dict[Path, list[Path]] = {}
     for source in sources:
         folders.setdefault(source.parent, []).append(source)
-    joined = [join(folder, sources) for folder, sources in folders.items()]
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda source: compile_object(source, variant), joined))
+    return [join(folder, sources) for folder, sources in folders.items()]
 
 
-def join(folder: Path, sources: Sequence[Path]) -> Path:
-    """A file that includes *sources*, as new as the newest of them."""
-    text = "".join(f'#include "{source}"\n' for source in sources)
+def join(folder: Path, sources: Sequence[Path], end: str = "") -> Path:
+    """A file that includes *sources*, as new as the newest of them, and then has *end*."""
+    text = "".join(f'#include "{source}"\n' for source in sources) + end
     joined = BUILD / "joined" / f"{folder.name}_{hashlib.sha256(text.encode()).hexdigest()[:8]}.cpp"
     joined.parent.mkdir(parents=True, exist_ok=True)
     partial = joined.with_suffix(f".{os.getpid()}")
@@ -91,16 +98,33 @@ def join(folder: Path, sources: Sequence[Path]) -> Path:
     return joined
 
 
-def run_program(main: Path, variant: str, objects: Sequence[Path] = ()) -> None:
-    """Build and run the test program with *main*; its output is the error when it fails."""
-    binary = BUILD / variant / f"{main.parent.name}_{main.stem}"
-    inputs = [str(path) for path in (compile_object(main, variant), *objects)]
-    subprocess.run([*CXX, *VARIANTS[variant], *inputs, "-o", str(binary), "-pthread"], check=True, timeout=TIMEOUT)
+def program_of(tests: Sequence[Path], variant: str, core: Sequence[Path] = ()) -> Path:
+    """The program with all of *tests* and what they test, the sources *core*.
+
+    Files of tests are namespaces of their own and compiled as one, which takes a quarter of the time.
+    """
+    folder = tests[0].parent
+    alone = len(tests) == 1 and "TEST_MAIN()" in tests[0].read_text()
+    main = tests[0] if alone else join(folder, tests, "TEST_MAIN()\n")
+    inputs = compile_objects([main, *joined_folders(core)], variant)
+    binary = BUILD / variant / f"{folder.name}_{main.stem}"
+    with binary.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not binary.exists() or binary.stat().st_mtime < max(path.stat().st_mtime for path in inputs):
+            partial = binary.with_suffix(".partial")
+            command = [*CXX, *VARIANTS[variant], *map(str, inputs), "-o", str(partial), "-pthread"]
+            subprocess.run(command, check=True, timeout=TIMEOUT)
+            partial.replace(binary)
+    return binary
+
+
+def run_tests(tests: Path, variant: str, core: Sequence[Path] = (), program: Sequence[Path] = ()) -> None:
+    """Run the tests of one file of *program*, by default its only one; the output is the error when one fails."""
+    binary = program_of(program or [tests], variant, core)
     environment = {**os.environ, **OPTIONS}
-    result = subprocess.run(
-        [*EMULATOR, str(binary)], env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
-    )
+    command = [*EMULATOR, str(binary), tests.stem]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert result.returncode == 0, f"{result.stdout[-2000:]}\n{result.stderr[-6000:]}"
     kinds = "TEST" if variant.startswith("tsan") else "TEST|FORK_TEST"
-    count = len(re.findall(rf"^(?:{kinds})\(", main.read_text(), re.MULTILINE))
+    count = len(re.findall(rf"^(?:{kinds})\(", tests.read_text(), re.MULTILINE))
     assert f"{count} passed" in result.stdout

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.native.building import TESTS, run_program, variants
+from tests.native.building import TESTS, run_tests, variants
 
 
 @pytest.mark.parametrize("variant", variants("plain", "asan"))
 def test_kernels(variant: str) -> None:
-    run_program(TESTS / "codec" / "kernels_test.cpp", variant)
+    run_tests(TESTS / "codec" / "kernels_test.cpp", variant)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.native.building import CORE, TESTS, compile_objects, run_program, variants
+from tests.native.building import CORE, TESTS, run_tests, variants
+
+PROGRAM = sorted((TESTS / "columns").glob("*_test.cpp"))
+SOURCES = [*sorted((CORE / "columns").glob("*.cpp")), *sorted((CORE / "memory").glob("*.cpp"))]
 
 
-def run(program: str, variant: str) -> None:
-    sources = [*sorted((CORE / "columns").glob("*.cpp")), *sorted((CORE / "memory").glob("*.cpp"))]
-    run_program(TESTS / "columns" / f"{program}.cpp", variant, compile_objects(sources, variant))
-
-
-@pytest.mark.parametrize("program", ["columns_test", "merge_test"])
+@pytest.mark.parametrize("tests", PROGRAM, ids=lambda tests: tests.stem)
 @pytest.mark.parametrize("variant", variants("plain", "asan", "tsan"))
-def test_columns(program: str, variant: str) -> None:
-    run(program, variant)
-
-
-@pytest.mark.parametrize("variant", variants("plain", "asan"))
-def test_kernels(variant: str) -> None:
-    run("kernels_test", variant)
+def test_columns(tests: Path, variant: str) -> None:
+    run_tests(tests, variant, SOURCES, PROGRAM)

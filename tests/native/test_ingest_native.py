@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.native.building import CORE, TESTS, compile_objects, run_program, variants
+from tests.native.building import CORE, TESTS, run_tests, variants
 
 
 @pytest.mark.parametrize("variant", variants("plain", "asan"))
 def test_ingest(variant: str) -> None:
-    objects = compile_objects([*sorted((CORE / "ingest").glob("*.cpp")), CORE / "columns" / "numbers.cpp"], variant)
-    run_program(TESTS / "ingest" / "ingest_test.cpp", variant, objects)
+    sources = [*sorted((CORE / "ingest").glob("*.cpp")), CORE / "columns" / "numbers.cpp"]
+    run_tests(TESTS / "ingest" / "ingest_test.cpp", variant, sources)

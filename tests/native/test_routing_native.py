@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.native.building import CORE, TESTS, compile_objects, run_program, variants
+from tests.native.building import CORE, TESTS, run_tests, variants
+
+SOURCES = sorted((CORE / "routing").glob("tablet*.cpp"))
+# Without the GIL there are threads and forks beside writers.
+FREE = [TESTS / "routing" / f"{name}_test.cpp" for name in ("forks", "tablets", "tablets_threads")]
+PROGRAM = [path for path in sorted((TESTS / "routing").glob("*_test.cpp")) if path not in FREE or path == FREE[1]]
 
 
-@pytest.mark.parametrize("program", ["ring_test", "shard_test", "tablets_test", "tablets_payload_test", "route_test"])
+@pytest.mark.parametrize("tests", PROGRAM, ids=lambda tests: tests.stem)
 @pytest.mark.parametrize("variant", variants("plain", "asan"))
-def test_routing(program: str, variant: str) -> None:
-    objects = compile_objects(sorted((CORE / "routing").glob("tablet*.cpp")), variant)
-    run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)
+def test_routing(tests: Path, variant: str) -> None:
+    run_tests(tests, variant, SOURCES, PROGRAM)
 
 
+@pytest.mark.parametrize("tests", FREE[1:], ids=lambda tests: tests.stem)
 @pytest.mark.parametrize("variant", variants("plain-free", "asan-free", "tsan-free"))
-def test_tablets_without_the_gil(variant: str) -> None:
-    objects = compile_objects(sorted((CORE / "routing").glob("tablet*.cpp")), variant)
-    for program in ("tablets_test", "tablets_threads_test"):
-        run_program(TESTS / "routing" / f"{program}.cpp", variant, objects)
+def test_tablets_without_the_gil(tests: Path, variant: str) -> None:
+    run_tests(tests, variant, SOURCES, FREE)
 
 
 @pytest.mark.parametrize("variant", variants("plain-free", "asan-free"))
 def test_forks_without_the_gil(variant: str) -> None:
-    objects = compile_objects(sorted((CORE / "routing").glob("tablet*.cpp")), variant)
-    run_program(TESTS / "routing" / "forks_test.cpp", variant, objects)
+    run_tests(FREE[0], variant, SOURCES, FREE)

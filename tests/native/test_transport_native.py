@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.native.building import CORE, TESTS, compile_objects, run_program, variants
+from tests.native.building import CORE, TESTS, run_tests, variants
 
-PROGRAMS = sorted((TESTS / "transport").glob("*_test.cpp"))
-
-
-@functools.cache
-def core(variant: str) -> list[Path]:
-    """The core and the fixtures, compiled, and on Linux a kqueue."""
-    sources = sorted([*CORE.glob("memory/*.cpp"), *CORE.glob("transport/*.cpp")])
-    kqueue = [TESTS / "kqueue" / "kqueue.cpp"] if sys.platform == "linux" else []
-    return compile_objects([*sources, TESTS / "transport" / "fixtures.cpp", *kqueue], variant)
+ALONE = TESTS / "transport" / "flush_list_test.cpp"  # has an allocator of its own
+PROGRAM = [path for path in sorted((TESTS / "transport").glob("*_test.cpp")) if path != ALONE]
+CORE_AND_FIXTURES = [
+    *sorted([*CORE.glob("memory/*.cpp"), *CORE.glob("transport/*.cpp")]),
+    TESTS / "transport" / "fixtures.cpp",
+    *([TESTS / "kqueue" / "kqueue.cpp"] if sys.platform == "linux" else []),
+]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+@pytest.mark.parametrize("tests", [*PROGRAM, ALONE], ids=lambda tests: tests.stem)
 @pytest.mark.parametrize("variant", variants("plain", "asan", "tsan"))
-def test_native(program: Path, variant: str) -> None:
-    run_program(program, variant, core(variant))
+def test_native(tests: Path, variant: str) -> None:
+    run_tests(tests, variant, CORE_AND_FIXTURES, [tests] if tests == ALONE else PROGRAM)

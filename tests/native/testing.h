@@ -1,5 +1,5 @@
-// A test framework of a few lines: TEST registers, CHECK aborts with place and text, main runs all or the
-// named ones.
+// A test framework of a few lines: TEST registers, CHECK aborts with place and text, main runs all, or the named ones
+// and those of the named files ("life_test").
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,16 @@
 namespace testing {
 
 struct Test {
+    const char* file;
     const char* name;
     void (*run)();
+
+    bool is_named(const char* text) const {
+        const char* slash = std::strrchr(file, '/');
+        const char* base = slash != nullptr ? slash + 1 : file;
+        const size_t stem = std::strcspn(base, ".");
+        return std::strcmp(text, name) == 0 || (std::strlen(text) == stem && std::strncmp(text, base, stem) == 0);
+    }
 };
 
 inline std::vector<Test>& tests() {
@@ -23,7 +31,7 @@ inline std::vector<Test>& tests() {
 }
 
 struct Registered {
-    Registered(const char* name, void (*run)()) { tests().push_back({name, run}); }
+    Registered(const char* file, const char* name, void (*run)()) { tests().push_back({file, name, run}); }
 };
 
 [[noreturn]] inline void fail(const char* file, int line, const char* text) {
@@ -49,7 +57,7 @@ inline int run_all(int argc, char** argv) {
     int count = 0;
     for (const Test& test : tests()) {
         bool wanted = argc < 2;
-        for (int i = 1; i < argc; ++i) wanted = wanted || std::strcmp(argv[i], test.name) == 0;
+        for (int i = 1; i < argc; ++i) wanted = wanted || test.is_named(argv[i]);
         if (!wanted) continue;
         std::printf("%s\n", test.name);
         std::fflush(stdout);
@@ -62,9 +70,9 @@ inline int run_all(int argc, char** argv) {
 
 }  // namespace testing
 
-#define TEST(name)                                                          \
-    static void test_##name();                                              \
-    static const testing::Registered registered_##name(#name, test_##name); \
+#define TEST(name)                                                                    \
+    static void test_##name();                                                        \
+    static const testing::Registered registered_##name(__FILE__, #name, test_##name); \
     static void test_##name()
 
 // A test of a child that goes on after a fork, which ThreadSanitizer does not support.

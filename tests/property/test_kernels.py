@@ -20,7 +20,7 @@ from cassandra._base.temporal import Date, Time
 from cassandra._core.codec import Codec, ResultPlan
 from cassandra._core.columns import ColumnPlan, Mask, RecordBatch, debug_counters, decode, gather, select, uuid_place
 from cassandra._core.memory import MemoryPool
-from cassandra._routing.token_ranges import FULL_RING
+from cassandra._routing.tokens import FULL_RING
 from cassandra._scan.expressions import Expression, predicate_of
 from cassandra._scan.reducers import fold_batch
 from cassandra.scan import Collect, Count, GroupBy, MapReducer, Mean, MinMax, Sum, TopN, col

@@ -34,6 +34,7 @@ def main(argv: list[str]) -> int:
         tls=arguments.tls or arguments.client_auth,
         client_auth=arguments.client_auth,
         port=arguments.port,
+        timeout=arguments.timeout,
         datacenters=arguments.datacenters.split(",") if arguments.datacenters else (),
     )
     try:
@@ -68,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         action.add_argument("--client-auth", action="store_true", help="TLS with client certificates")
         action.add_argument("--base", help="address of the first node (default: the first free 127.0.x.1)")
         action.add_argument("--port", type=int, default=9042)
+        action.add_argument("--timeout", default="10s", help="of reads, writes and the like, on the server")
         action.add_argument("--datacenters", help="one name per node, separated by commas")
     run.add_argument("command", nargs=argparse.REMAINDER)
     return parser

@@ -64,9 +64,12 @@ class ServerCluster:
         return self.options.port
 
     def start(self) -> None:
-        """Start every node, one after another, and wait until all know each other."""
-        for node in self.nodes:
-            node.start()
+        """Start the first node, then all others at once, and wait until all know each other."""
+        self.nodes[0].start()
+        for node in self.nodes[1:]:
+            node.start(wait=False)
+        for node in self.nodes[1:]:
+            node.wait()
         self.wait_for_ring()
 
     def wait_for_ring(self, timeout: float = START_TIMEOUT) -> None:

@@ -15,7 +15,7 @@ from tests.signals.worker import ALL_CALLS, Work
 
 pytestmark = pytest.mark.long
 
-EACH = 30  # interrupts of a call, spread over its moments
+EACH = 15  # interrupts of a call, spread over its moments
 AT_ONCE = 2
 
 Running = dict[str, "Future[Result]"]

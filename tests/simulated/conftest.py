@@ -12,7 +12,7 @@ import pytest
 
 from cassandra._net import health
 from cassandra.cluster import Cluster, Session
-from cassandra.testing import SimulatedCluster
+from cassandra.testing import SimulatedCluster, SimulatedNode
 
 Connect = Callable[..., Session]
 DEADLINE = 30
@@ -24,6 +24,25 @@ def eventually(check: Callable[[], bool]) -> None:
     while not check():
         assert time.monotonic() < deadline, "30 s were not enough"
         pause.wait(0.02)
+
+
+def with_table(simulated: SimulatedCluster, factor: int = 2) -> None:
+    """Create the table ks.t."""
+    simulated.execute(
+        f"CREATE KEYSPACE ks WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': {factor}}}"
+    )
+    simulated.execute("CREATE TABLE ks.t (id int PRIMARY KEY, v int)")
+
+
+def host_of(session: Session, node: SimulatedNode) -> Any:
+    """The host in the metadata; None if it is not there."""
+    return session.cluster.metadata.get_host_by_host_id(node.host_id)
+
+
+def other_node(session: Session, simulated: SimulatedCluster) -> SimulatedNode:
+    """A node without the control connection."""
+    control = session.cluster.get_control_connection_host()
+    return next(node for node in simulated.nodes if control is None or node.host_id != control.host_id)
 
 
 @pytest.fixture(autouse=True)

@@ -13,12 +13,9 @@ from typing import Any
 
 import pytest
 
-from cassandra._core.models import Instance, RowInsert
+from cassandra._core.models import Instance, ModelPlan
 from cassandra._core.transport import Request
 from cassandra._mapper import model
-from cassandra._mapper.instances import left_out
-from cassandra._mapper.plans import READS
-from cassandra._mapper.writing import FastInsert
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session, UnresolvableContactPoints
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args_async
 from cassandra.cqlengine import columns, connection
@@ -50,7 +47,7 @@ PYTHON = {
     (__name__, "_wait_for_outcome"),
     (__name__, "_update"),
     (__name__, "_read"),
-    (__name__, "write"),
+    (__name__, "_save"),
 }
 
 
@@ -61,17 +58,20 @@ def _wait_for_outcome(future: ResponseFuture) -> Any:
     return Request._wait_for_outcome(future)
 
 
-@left_out
+def _save(instance: Any) -> Any:
+    return Instance.save(instance)
+
+
+def _save_or_join(instance: Any) -> Any:
+    return _save(instance) if instance._batch is None else Instance.save(instance)
+
+
 def _update(instance: Any, **values: Any) -> Any:
     return Instance.update(instance, **values)
 
 
 def _read(*given: Any) -> Any:
-    return READS.read(*given)
-
-
-def write(insert: FastInsert, *given: Any) -> Any:
-    return RowInsert.write(insert, *given)
+    return ModelPlan.read(*given)
 
 
 class Watch:
@@ -97,9 +97,9 @@ class Watch:
     def __enter__(self) -> Watch:
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(ResponseFuture, "_wait_for_outcome", _wait_for_outcome)
+        self._patch.setattr(model.BaseModel, "save", _save_or_join, raising=False)
         self._patch.setattr(model.BaseModel, "update", _update, raising=False)
         self._patch.setattr(model, "_read", _read)
-        self._patch.setattr(FastInsert, "write", write)
         self._before = sys.getprofile()
         sys.setprofile(self._on_event)
         return self
@@ -167,7 +167,7 @@ def test_the_watch_sees_models(simulated: SimulatedCluster, monkeypatch: pytest.
                 loop.close()
         finally:
             connection.unregister_connection("watched")
-    assert {text.partition(":")[0] for text in watch.found} == {"write", "_update", "_read"}
+    assert {text.partition(":")[0] for text in watch.found} == {"_save", "_update", "_read"}
 
 
 def test_the_watch_sees() -> None:

@@ -86,7 +86,9 @@ def test_count(bulk: Bulk, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["t", "events_t"])
-@pytest.mark.parametrize("options", [["parquet"], ["arrow"], ["csv"], ["csv", "--escape", '"', "--delimiter", "\\t"]])
+@pytest.mark.parametrize(
+    "options", [["parquet"], ["arrow"], ["csv"], ["csv", "--escape", '"', "--delimiter", "\\t"], ["jsonl"]]
+)
 def test_load_after_unload(bulk: Bulk, name: str, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unloading, "MOST_HELD", 4000)  # so that ranges get files of their own
     assert bulk("unload", f"ks.{name}", "--out", "out", "--max-output-size", "500", "--format", *options) == 0
@@ -300,7 +302,7 @@ def test_lines_and_bars(monkeypatch: pytest.MonkeyPatch) -> None:
         showing.summary("counted", "more")
         assert "[a note]" in stream.getvalue() and "4,000 rows counted in" in stream.getvalue()
     assert log.getvalue().splitlines()[0].startswith("count ks.t: 25.0%, 1,000 rows, ")
-    assert "\x1b" not in log.getvalue() and "100%" in terminal.getvalue()
+    assert "\r" not in log.getvalue() and "100.0%, 4,000 rows, " in terminal.getvalue()
     quiet: Any = Terminal()
     with ProgressDisplay("count ks.t", quiet=True, stream=quiet) as showing:
         showing.update(1000, 0.25)

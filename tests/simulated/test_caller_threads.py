@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -107,7 +107,8 @@ def test_an_exception_in_a_callback_affects_nothing_else(
     for _ in range(20):
         called = threading.Event()
         future = session.execute_async(select, (1,))
-        future.add_callback(bad)
+        with suppress(raised):  # by add_callback(), if the response was faster
+            future.add_callback(bad)
         future.add_callback(lambda _, called=called: called.set())
         assert future.result().one().v == "one"
         assert called.wait(PATIENCE)

@@ -8,6 +8,7 @@ import asyncio
 import random
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,7 +20,7 @@ import pytest
 from cassandra.cluster import PreparedStatement, Session
 from cassandra.concurrent import execute_concurrent_async, execute_concurrent_with_args
 from cassandra.testing import SimulatedCluster
-from tests.interrupts import handlers_raise
+from tests.interrupts import handlers_raise, is_reporting
 from tests.patience import PATIENCE, eventually
 from tests.simulated.conftest import Connect
 
@@ -48,6 +49,7 @@ class Signals:
 
     def __init__(self, seed: int) -> None:
         self.handled = 0
+        self.stack = traceback.StackSummary()  # where the last handler was called
         self.ignored: list[str] = []  # finalizers and callbacks of weak references, of any module, that it interrupted
         self._moments = random.Random(seed)
 
@@ -76,10 +78,11 @@ def signals(action: Callable[[], object], seed: int = 11, spares_asyncio: bool =
     made = Signals(seed)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if spares_asyncio and is_of_asyncio(frame):
+        if is_reporting(frame) or (spares_asyncio and is_of_asyncio(frame)):
             signal.setitimer(signal.ITIMER_REAL, 0.00002)  # a little later
             return
         made.handled += 1
+        made.stack = traceback.extract_stack(frame, 12)
         action()
 
     def end_hang(number: int, frame: object) -> None:
@@ -131,7 +134,8 @@ def run_interrupted(handler: Signals, main: Callable[[], Any]) -> bool:
     try:
         loop.run_until_complete(task)
         handler.disarm()
-        assert handler.handled - len(handler.ignored) == before, "the exception was swallowed"
+        swallowed = handler.handled - len(handler.ignored) != before
+        assert not swallowed, "the exception was swallowed:\n" + "".join(handler.stack.format())
     except LoopAlarm:
         handler.disarm()
         interrupted = True

@@ -83,8 +83,24 @@ def test_ingest_encrypts(session: Session, encrypting: Session, policy: Any) -> 
     session.execute("TRUNCATE t")
     assert encrypting.ingest("ks.t", columns).rows == 2
     assert set(encrypting.execute("SELECT k, c, d FROM t")) == {("a", 7, b"plain"), ("b", None, b"plain")}
-    with pytest.raises(ValueError, match="column 'c': string cannot be written as int without loss"):
-        encrypting.ingest("ks.t", pa.table({"k": keys, "c": keys}))
+    with pytest.raises(ValueError, match="column 'c': bool cannot be written as int without loss"):
+        encrypting.ingest("ks.t", pa.table({"k": keys, "c": [True] * 3}))
+
+
+def test_objects_are_encrypted(session: Session, encrypting: Session, policy: Any) -> None:
+    rows = [{"k": "a", "c": 7.0, "d": b"plain"}, {"k": "b", "c": None}, {"k": "c", "c": "secret"}]
+    report = encrypting.ingest("ks.t", rows, on_error="collect")
+    assert {row: str(error) for row, error in report.errors.items()} == {
+        2: "column 'c' (int), row 2: not a value of the type; encrypted values are not shown"
+    }
+    assert set(encrypting.execute("SELECT k, c, d FROM t")) == {("a", 7, b"plain"), ("b", None, None)}
+    stored = {policy.encode_and_encrypt(KEY_COLUMN, key) for key in ("a", "b")}
+    assert {row.k for row in session.execute("SELECT k FROM t")} == stored
+    already = [{"k": "d", "c": policy.encode_and_encrypt(COLUMN, 9)}]
+    encrypting.ingest("ks.t", already, already_encrypted=["c"])
+    assert encrypting.execute("SELECT c FROM t WHERE k = %s", [policy.encode_and_encrypt(KEY_COLUMN, "d")]).one() == (
+        9,
+    )
 
 
 def test_requests_are_routed_by_the_encrypted_partition_key(encrypting: Session, policy: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from typing import Any
 
 import pytest
 
@@ -178,6 +179,12 @@ def test_pages_that_never_end_are_not_possible() -> None:
     for sizes in ((), (0,), (0, 0), (1, -1)):
         with pytest.raises(ValueError, match="sizes"):
             Pages(sizes)
+
+
+@pytest.mark.parametrize("reaction", [Drop, "drop", lambda exchange: None], ids=["class", "text", "function"])
+def test_a_reaction_is_an_object(simulated: SimulatedCluster, reaction: Any) -> None:
+    with pytest.raises(TypeError, match=r"an object of cassandra\.testing\.faults, such as Drop\(\), not "):
+        simulated.inject(reaction)
 
 
 def test_unpaged_requests_ignore_a_pages_rule(one: Session) -> None:

@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.connection import DefaultEndPoint
@@ -23,6 +24,7 @@ from cassandra.policies import (
     TokenAwarePolicy,
 )
 from cassandra.query import SimpleStatement
+from cassandra.telemetry import OpenTelemetry
 from cassandra.testing import SimulatedCluster, errors
 from cassandra.testing.faults import Fail
 from tests.simulated.conftest import eventually
@@ -44,10 +46,10 @@ def policies() -> dict[Any, ExecutionProfile]:
     return {name: ExecutionProfile(chain) for name, chain in zip(names, chains, strict=True)}
 
 
-@pytest.mark.parametrize("treated", ["served", "refused", "denied"])
+@pytest.mark.parametrize("treated", ["served", "traced", "refused", "denied"])
 def test_nothing_of_a_host_that_left_stays(treated: str, no_leaks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """*refused*: no connection to a new node is let in while it is there, and those that were are cut; *denied*: the
-    first one gets an answer, all others an error."""
+    first one gets an answer, all others an error; *traced*: as served, with a span of each request."""
     monkeypatch.setattr(logging.getLogger("cassandra"), "propagate", False)  # reports of tests keep what was logged
     gone: list[weakref.ref[Any]] = []
     with SimulatedCluster(2, 1, dcs=("dc1",)) as simulated:
@@ -58,6 +60,7 @@ def test_nothing_of_a_host_that_left_stays(treated: str, no_leaks: None, monkeyp
             execution_profiles=policies(),
             reconnection_policy=ConstantReconnectionPolicy(0.02),
             metrics_enabled=True,
+            request_tracker=OpenTelemetry(tracer_provider=TracerProvider()) if treated == "traced" else None,
             connect_timeout=2,
             **windows,
         ) as cluster:
@@ -79,7 +82,7 @@ def test_nothing_of_a_host_that_left_stays(treated: str, no_leaks: None, monkeyp
                         denied = Fail(errors.ServerError("too many clients"))
                         simulated.inject(denied, opcode="STARTUP", node=simulated.nodes.index(node), after=1)
                 eventually(lambda: len(hosts()) == 2 + AT_ONCE)
-                if treated == "served":
+                if treated in ("served", "traced"):
                     eventually(lambda: all(host.is_up for host in hosts()))
                 for key in range(20):
                     for profile in cluster.profile_manager.profiles:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from cassandra._ingest import run, writing
+from cassandra._session.request.many import ManyRequests
 from cassandra.cluster import Session
 from cassandra.ingest import IngestError, IngestReport, report_of
 from cassandra.testing import SimulatedCluster, errors
@@ -318,7 +319,7 @@ def test_a_wait_ends_although_a_signal_handler_raises_in_its_wake_up(
 ) -> None:
     """Each second call that ends a wait is interrupted, and the loop goes on, as it does after any exception."""
     calls = itertools.count()
-    wake = run._LoopWriting.wake
+    wake = ManyRequests.wake
 
     def interrupted(self: Any, *args: Any) -> None:
         if next(calls) % 2 == 0:
@@ -329,7 +330,7 @@ def test_a_wait_ends_although_a_signal_handler_raises_in_its_wake_up(
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
         return await asyncio.wait_for(table.ingest_async("ks.t", rows(50), concurrency=1), 60)
 
-    monkeypatch.setattr(run._LoopWriting, "wake", interrupted)
+    monkeypatch.setattr(ManyRequests, "wake", interrupted)
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)  # where no caller is there to raise it to
     with simulated.inject(Fail(errors.Overloaded()), opcode="EXECUTE", times=5):
         report = asyncio.run(ingest())

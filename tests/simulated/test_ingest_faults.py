@@ -16,6 +16,7 @@ import pytest
 from cassandra import DriverException, InvalidRequest, OperationTimedOut, Unauthorized, WriteTimeout
 from cassandra._ingest import run, writing
 from cassandra._net import health
+from cassandra._session.request import many
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.connection import ConnectionException
 from cassandra.ingest import IngestError, IngestReport, report_of
@@ -154,7 +155,7 @@ def test_rows_that_were_not_sent_when_the_session_ends_are_not_in_doubt(
 
 
 def test_patience_has_an_end(table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "PATIENCE", 0.3)
+    monkeypatch.setattr(many, "PATIENCE", 0.3)
     with simulated.inject(Fail(WRITE_TIMEOUT), opcode="EXECUTE", query="INSERT", when=lambda _: True):
         with pytest.raises(IngestError) as caught:
             table.ingest("ks.t", rows(10))
@@ -365,7 +366,7 @@ def test_no_node_for_a_while(table: Session, simulated: SimulatedCluster) -> Non
 
 
 def test_no_node_any_more(table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "PATIENCE", 0.5)
+    monkeypatch.setattr(many, "PATIENCE", 0.5)
 
     def pieces() -> Iterator[pa.Table]:
         yield rows(100)
@@ -555,11 +556,11 @@ def test_several_threads_ingest_by_one_session(table: Session, simulated: Simula
 def test_timeouts_are_told_as_such(table: Session, simulated: SimulatedCluster, connect: Connect) -> None:
     profile = ExecutionProfile(request_timeout=0.2)
     session = connect(simulated, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
-    original, writing.PATIENCE = writing.PATIENCE, 0.1
+    original, many.PATIENCE = many.PATIENCE, 0.1
     try:
         with simulated.inject(Drop(), opcode="EXECUTE", query="INSERT"):
             report = session.ingest("ks.t", rows(3), on_error="collect")
     finally:
-        writing.PATIENCE = original
+        many.PATIENCE = original
     assert {type(error) for error in report.errors.values()} == {OperationTimedOut}
     assert len(report.errors) == 3

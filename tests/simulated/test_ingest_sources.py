@@ -192,9 +192,9 @@ def test_an_asynchronous_source_of_streams(table: Session, simulated: SimulatedC
 
 
 def test_objects_without_rows(table: Session, ingest: Callable[..., IngestReport]) -> None:
-    for data in ("rows.parquet", b"rows", 7, None, object()):
+    for data in (b"rows", 7, None, object()):
         with pytest.raises(TypeError, match="data must have __arrow_c_stream__"):
             ingest(table, data)
-    for data in ([7], ["rows.parquet"], np.arange(5)):
+    for data in ([7], [b"rows"], np.arange(5)):
         with pytest.raises(TypeError, match="got an item of type"):
             ingest(table, data)

@@ -1,4 +1,4 @@
-"""The short way of plain writes equals the long way: the same requests, the same instances, the same errors."""
+"""Unmodified models write as models that override methods: the same requests, the same instances, the same errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Plain(Model):
 
 
 class Seen(Plain):
-    """The same, and a program sees how it is saved: so the long way is taken."""
+    """The same, with methods of its own, which have to be called."""
 
     __table_name__ = "readings"
 
@@ -60,6 +60,18 @@ class Seen(Plain):
 
     def update(self, **values: Any) -> Any:
         return super().update(**values)
+
+
+class PlainUsual(Plain):
+    """Only columns whose values of the usual classes are bound as they are."""
+
+    __table_name__ = "readings"
+    note = columns.Text()
+
+
+class SeenUsual(Seen):
+    __table_name__ = "readings"
+    note = columns.Text()
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +168,7 @@ CREATES: dict[str, dict[str, Any]] = {
 def both(server: SimulatedCluster, session: Session, work: Any, model: Any) -> Any:
     global numbers
     found = []
-    for _ in range(2):  # statements that are prepared already take the short way
+    for _ in range(2):  # the second time the statements are prepared
         numbers = itertools.count(1)
         session.execute("TRUNCATE app.readings")
         server.clear_requests()
@@ -325,11 +337,12 @@ CHANGES: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("models", [(Plain, Seen), (PlainUsual, SeenUsual)], ids=["plain", "usual"])
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("awaited", [False, True])
 def test_rows_are_saved_alike(
-    server: SimulatedCluster, session: Session, source: str, name: str, awaited: bool
+    server: SimulatedCluster, session: Session, source: str, name: str, awaited: bool, models: Any
 ) -> None:
     """Also rows that were read before, and changes of them afterwards."""
 
@@ -349,7 +362,8 @@ def test_rows_are_saved_alike(
         instance.save()
         return instance, told
 
-    assert both(server, session, work, Plain) == both(server, session, work, Seen)
+    plain, seen = models
+    assert both(server, session, work, plain) == both(server, session, work, seen)
 
 
 def test_a_program_that_replaces_save_calls_it(server: SimulatedCluster, session: Session) -> None:
@@ -369,6 +383,27 @@ def test_a_program_that_replaces_save_calls_it(server: SimulatedCluster, session
         instance.save()
         found = Stamped.get(**KEY)
         assert (found.name, found.value, found.tags) == ("a, saved, saved", 2.5, ["x"])
+
+
+def test_values_that_are_set_while_a_write_is_awaited_remain_changes() -> None:
+    async def work() -> Any:
+        one = await Plain.acreate(**KEY, value=1.0, tags=["a"])
+        one.value = 2.0
+        one.tags.append("b")
+        task = asyncio.create_task(one.asave())
+        await asyncio.sleep(0)  # it is sent
+        one.value, one.name = 3.0, "later"
+        one.tags.append("c")
+        await task
+        assert (one.value, one.name, one.tags) == (3.0, "later", ["a", "b", "c"])
+        assert one.get_changed_columns() == ["value", "name", "tags"]
+        return await one.asave()
+
+    for _ in range(2):
+        one = asyncio.run(work())
+        found = Plain.get(**KEY)
+        assert (found.value, found.name, found.tags) == (3.0, "later", ["a", "b", "c"])
+        assert one.get_changed_columns() == []
 
 
 @pytest.mark.parametrize("how", ["create", "save"])
@@ -403,11 +438,12 @@ def test_containers_of_a_batch_are_those_of_the_call(server: SimulatedCluster, s
         assert Plain.get(**KEY).tags == instance.tags == ["a"]
 
 
+@pytest.mark.parametrize("models", [(Plain, Seen), (PlainUsual, SeenUsual)], ids=["plain", "usual"])
 @pytest.mark.parametrize("name", UPDATES)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("awaited", [False, True])
 def test_rows_are_updated_alike(
-    server: SimulatedCluster, session: Session, source: str, name: str, awaited: bool
+    server: SimulatedCluster, session: Session, source: str, name: str, awaited: bool, models: Any
 ) -> None:
     def work(model: Any) -> Any:
         instance = made(model, source)
@@ -417,7 +453,8 @@ def test_rows_are_updated_alike(
         except Exception as error:
             return instance, str(error).replace("Seen", "Plain")
 
-    assert both(server, session, work, Plain) == both(server, session, work, Seen)
+    plain, seen = models
+    assert both(server, session, work, plain) == both(server, session, work, seen)
 
 
 @pytest.mark.parametrize("awaited", [False, True])

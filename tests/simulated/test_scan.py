@@ -375,7 +375,7 @@ def test_caches_are_bypassed_where_there_are_any(
 
 def test_a_new_scan_names_its_table_and_has_no_failed_ranges(table: Session) -> None:
     scan = table.scan("t")
-    assert repr(scan) == "<Scan of ks.t>" and scan.failed_ranges == []
+    assert repr(scan) == "<Scan of ks.t: id int, name text, v bigint>" and scan.failed_ranges == []
 
 
 @pytest.mark.parametrize(

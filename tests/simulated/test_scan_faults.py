@@ -15,8 +15,8 @@ import pytest
 
 from cassandra import InvalidRequest, Unauthorized
 from cassandra._net import health
-from cassandra._scan import reader
 from cassandra._scan.reading import BATCH, DONE, FAILED, RESTARTED
+from cassandra._session.request import many
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.connection import ConnectionShutdown
 from cassandra.scan import ScanError
@@ -223,7 +223,7 @@ def test_ranges_that_fail_may_be_skipped(table: Session, simulated: SimulatedClu
 
 
 def test_patience_has_an_end(table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "PATIENCE", 0.2)
+    monkeypatch.setattr(many, "PATIENCE", 0.2)
     with simulated.inject(Fail(READ_TIMEOUT), **SELECT), pytest.raises(ScanError) as caught:
         list(table.scan("t").batches())
     error: Any = caught.value
@@ -235,8 +235,8 @@ def test_hosts_that_have_too_much_to_do_get_less(table: Session, simulated: Simu
     with inject as rule, table.scan("t", **PAGES)._reading() as pieces:
         before = pieces.plan.parallelism
         rows = sum(len(event.batch) for event in pieces if event.batch is not None)
-        sizes = [window.size for window in pieces._fetcher.windows.values()]
-    assert rule.hits == 60 and rows == ROWS and min(sizes) < before
+        sizes = pieces._fetcher.window_sizes()
+    assert rule.hits == 60 and rows == ROWS and min(sizes.values()) < before
 
 
 @pytest.mark.parametrize("order", [None, "token"])
@@ -388,7 +388,7 @@ def test_several_at_a_time(table: Session) -> None:
 
 
 def test_no_host_at_all(table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "PATIENCE", 0.3)
+    monkeypatch.setattr(many, "PATIENCE", 0.3)
     scan = table.scan("t", **PAGES, target_rows=1)
     with pytest.raises(ScanError):
         for number, _ in enumerate(scan.batches()):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra._scan import reader
+from cassandra._session.request import many
 from cassandra.cluster import Session
 from cassandra.columns import SchemaChanged
 from cassandra.policies import RoundRobinPolicy
@@ -336,7 +336,7 @@ def test_an_error_names_the_key(table: Session, simulated: SimulatedCluster) -> 
 
 
 def test_patience_has_an_end(table: Session, simulated: SimulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "PATIENCE", 0.2)
+    monkeypatch.setattr(many, "PATIENCE", 0.2)
     scan = scan_of(table)
     with simulated.inject(PASSING["overloaded"], query=SELECT), pytest.raises(ScanError, match="overloaded"):
         list(scan)

@@ -37,7 +37,7 @@ def simulated() -> Iterator[SimulatedCluster]:
 
 
 def connected(simulated: SimulatedCluster, level: int, retry: RetryPolicy | None = None) -> Cluster:
-    policy = TokenAwarePolicy(RoundRobinPolicy())
+    policy = TokenAwarePolicy(RoundRobinPolicy(), slow_replica_avoidance=False)  # at random, on a busy machine too
     profile = ExecutionProfile(policy, retry_policy=retry, consistency_level=level)
     return Cluster(simulated.contact_points, port=simulated.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
 

@@ -18,7 +18,7 @@ from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, Tok
 from cassandra.testing import SimulatedCluster, SimulatedNode
 from cassandra.testing.faults import Close, Exchange, Hold, Nat
 from tests.servers.certificates import Certificates
-from tests.simulated.conftest import Connect, eventually
+from tests.simulated.conftest import Connect, eventually, with_table
 
 INSERT = "INSERT INTO ks.t (id, v) VALUES (?, ?)"
 KEYS = 100
@@ -30,13 +30,6 @@ def vnodes(no_leaks: None) -> Iterator[SimulatedCluster]:
     with SimulatedCluster(nodes=3, shards=4, tablets=False) as simulated:
         with_table(simulated)
         yield simulated
-
-
-def with_table(simulated: SimulatedCluster, factor: int = 2) -> None:
-    simulated.execute(
-        f"CREATE KEYSPACE ks WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': {factor}}}"
-    )
-    simulated.execute("CREATE TABLE ks.t (id int PRIMARY KEY, v int)")
 
 
 def options(**more: Any) -> dict[str, Any]:

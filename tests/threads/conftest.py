@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Iterator
 
@@ -26,8 +27,14 @@ def _switch_often() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _symbols() -> None:
-    """Under ThreadSanitizer: start the process that names functions, whose pipes no test shall seem to leak."""
-    symbolize = getattr(ctypes.CDLL(None), "__sanitizer_symbolize_pc", None)
+    """Under ThreadSanitizer: open the file for reports, and start the process that names functions. Otherwise the test
+    with the first report would seem to leak their descriptors."""
+    runtime = ctypes.CDLL(None)
+    options = dict(option.split("=", 1) for option in os.environ.get("TSAN_OPTIONS", "").split())
+    if hasattr(runtime, "__sanitizer_set_report_fd") and "log_path" in options:
+        report = os.open(f"{options['log_path']}.{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        runtime.__sanitizer_set_report_fd(ctypes.c_void_p(report))
+    symbolize = getattr(runtime, "__sanitizer_symbolize_pc", None)
     if symbolize is not None:
         name = ctypes.create_string_buffer(200)
         symbolize(ctypes.cast(ctypes.pythonapi.Py_IncRef, ctypes.c_void_p), b"%f", name, ctypes.c_size_t(len(name)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, Host, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Host, Session
 from cassandra.metrics import IntStat, Metrics, PmfStat
 from cassandra.policies import HostStateListener
 from cassandra.testing import SimulatedCluster
@@ -140,6 +140,24 @@ def test_metrics_of_requests(simulated: SimulatedCluster, table: Session, connec
     together(work)
     assert metrics.request_timer["count"] == before + THREADS * TURNS
     assert int(metrics.connection_errors) == 0
+
+
+def test_metrics_of_many_profiles(simulated: SimulatedCluster, table: Session, connect: Connect) -> None:
+    """Threads that use a profile for the first time at the same time take one series for it, or leave it to the common
+    one: no request fails, and each is counted."""
+    names = [f"p{number}" for number in range(80)]
+    profiles = {name: ExecutionProfile() for name in names}
+    session = connect(simulated, "ks", metrics_enabled=True, execution_profiles=profiles)
+    metrics = session.cluster.metrics
+    assert isinstance(metrics, Metrics)
+
+    def work(number: int) -> None:
+        for name in names:
+            session.execute("SELECT v FROM t WHERE id = 1", execution_profile=name)
+
+    together(work)
+    found = metrics.snapshot()
+    assert sum(found.total(profile=name).requests for name in [*names, "other"]) == THREADS * len(names)
 
 
 def test_numbers_of_programs() -> None:

@@ -48,6 +48,22 @@ def test_threads_that_share_a_result(table: Session, reader: Reader, page: int, 
 
 
 @pytest.mark.parametrize("page", [5, 40, 1000])
+def test_threads_that_show_a_result_while_others_read_it(table: Session, page: int) -> None:
+    for _ in range(3):
+        result = executed(table, page)
+
+        def show_or_read(number: int, result: Any = result) -> list[Any]:
+            if number % 2:
+                texts = [text for _ in range(TURNS) for text in (repr(result), result._repr_html_())]
+                assert not [text for text in texts if "cannot be shown" in text]
+                return []
+            return [tuple(row) for row in result]
+
+        found = together(show_or_read)
+        assert {row for rows in found for row in rows} == PAIRS
+
+
+@pytest.mark.parametrize("page", [5, 40, 1000])
 def test_threads_that_share_an_iterator(table: Session, page: int) -> None:
     for _ in range(3):
         rows = iter(executed(table, page))
@@ -79,7 +95,7 @@ def test_pages_that_are_decoded_as_they_are_read(simulated: SimulatedCluster, se
     for number, name in names.items():
         session.execute(insert, (number, name))
     for _ in range(2):
-        result = session.execute(SimpleStatement("SELECT id, name FROM large", fetch_size=20))
+        result = session.execute(SimpleStatement("SELECT id, name FROM large", fetch_size=20), timeout=PATIENCE)
         rows = result.current_rows
 
         def work(number: int, rows: Any = rows, result: ResultSet[Any] = result) -> int:

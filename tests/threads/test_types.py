@@ -7,7 +7,18 @@ import sys
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from cassandra.cqltypes import CassandraType, Int32Type, UserType, UTF8Type
+from cassandra.cqltypes import (
+    BytesType,
+    CassandraType,
+    Int32Type,
+    ListType,
+    LongType,
+    MapType,
+    SetType,
+    ShortType,
+    UserType,
+    UTF8Type,
+)
 from tests.threads.harness import beside, size, together
 
 # With the GIL threads meet at some bytecodes only.
@@ -73,6 +84,26 @@ def test_functions_of_a_type_are_replaced_while_values_are_converted() -> None:
         for found in together(convert):
             assert found <= {5, 6, b"\0\0\0\x05", b"\0\0\0\x07"}
     assert (Int32Type.from_binary(b"\0\0\0\x05", 4), Int32Type.to_binary(5, 4)) == (5, b"\0\0\0\x05")
+
+
+def test_threads_replace_functions_of_types() -> None:
+    """Each thread finds the functions that it has set for its type, and the driver's after it has deleted them."""
+    kinds: list[Any] = [ListType, SetType, Int32Type, LongType, ShortType, UTF8Type, BytesType, MapType]
+    kinds = [kind.apply_parameters([Int32Type] * kind.num_subtypes) if kind.num_subtypes else kind for kind in kinds]
+    values: list[Any] = [[], set(), 1, 2, 3, "x", b"x", {}]
+
+    def change(number: int) -> list[tuple[bytes, bool]]:
+        kind, native = kinds[number], kinds[number].to_binary(values[number], 4)
+        found = []
+        for _ in range(VALUES // 20):
+            kind.serialize = staticmethod(lambda *_: b"replaced")
+            replaced = kind.to_binary(values[number], 4)
+            del kind.serialize
+            found.append((replaced, kind.to_binary(values[number], 4) == native))
+        return found
+
+    for found in together(change, len(kinds)):
+        assert set(found) == {(b"replaced", True)}
 
 
 def test_the_empty_value_changes_while_values_are_decoded() -> None:

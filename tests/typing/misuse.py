@@ -37,6 +37,7 @@ def wrong(session: Session, prepared: PreparedStatement, future: ResponseFuture)
     session.ingest("ks.t", [], concurrency="many")  # error
     session.ingest("ks.t", [], on_error="ignore")  # error
     session.ingest("ks.t", [], nulls="keep")  # error
+    session.ingest("ks.t", [], round="up")  # error
     session.ingest("ks.t", [], progress=lambda: None)  # error
     session.scan("ks.t").fold(len)  # error
     session.scan("ks.t", pushdown=True)  # error

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
-from polars import DataFrame
+from polars import DataFrame, LazyFrame
 from typing_extensions import reveal_type
 
 from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut, Unavailable
@@ -101,7 +103,7 @@ async def many_async(session: Session, prepared: PreparedStatement) -> None:
         yield (1,)
 
     results = execute_concurrent_async(session, [("SELECT 1", None), (prepared, (1,))], concurrency=5)
-    reveal_type(results)  # cassandra._session.request.concurrent_async.ConcurrentResults
+    reveal_type(results)  # cassandra._session.request.concurrent.ConcurrentResults
     reveal_type(await results)  # list[tuple[bool, Any, fallback=cassandra._session.request.concurrent.ExecutionResult]]
     async for result in execute_concurrent_with_args_async(session, prepared, arguments()):
         reveal_type(result.success)  # bool
@@ -196,6 +198,25 @@ def annotated(result: ResultSet, other: ResultSet[Product]) -> None:
         reveal_type(product)  # tests.typing.public_api.Product
 
 
+class Point(NamedTuple):
+    a: int
+    b: int
+
+
+@dataclass
+class Item:
+    a: int
+
+
+def everyday(session: Session, lazy: LazyFrame) -> None:
+    session.ingest("ks.t", lazy, round="floor")
+    session.ingest("ks.t", Path("x.parquet"))
+    session.ingest("ks.t", ["x.csv", Path("y.csv")])
+    session.ingest("ks.t", [{"a": 1}, Point(1, 2), Item(1)])
+    session.ingest("ks.t", [(1, "a"), [2, "b"]], columns=["a", "b"])
+    session.ingest("ks.t", {"a": [1, 2], "b": range(2)})
+
+
 async def bulk(session: Session, frame: dict[str, list[int]], polars: DataFrame, result: ResultSet) -> None:
     report = session.ingest("ks.t", frame, concurrency="auto", progress=lambda so_far: print(so_far.rows))
     reveal_type(report)  # cassandra._ingest.report.IngestReport
@@ -244,10 +265,10 @@ async def whole_tables(session: Session, select: PreparedStatement, half: TokenR
     async with session.scan(select, token_range=half.split(3)).batches() as batches:
         reveal_type(await anext(batches))  # cassandra._core.columns.RecordBatch
     reveal_type(scan.to_parquet("folder"))  # list[pathlib.Path]
-    reveal_type(scan.failed_ranges)  # list[tuple[cassandra._routing.token_ranges.TokenRange, Exception]]
+    reveal_type(scan.failed_ranges)  # list[tuple[cassandra._routing.tokens.TokenRange, Exception]]
     session.ingest("ks.other", scan)
-    reveal_type(half.intersect(half))  # cassandra._routing.token_ranges.TokenRange | None
-    reveal_type(session.cluster.metadata.token_ranges("ks", "t"))  # list[cassandra._routing.token_ranges.TokenRange]
+    reveal_type(half.intersect(half))  # cassandra._routing.tokens.TokenRange | None
+    reveal_type(session.cluster.metadata.token_ranges("ks", "t"))  # list[cassandra._routing.tokens.TokenRange]
 
 
 async def folds(session: Session) -> None:
@@ -264,9 +285,12 @@ async def folds(session: Session) -> None:
     any_reducer: MapReducer = Lengths()
     reveal_type(scan.fold(any_reducer))  # Any
     reveal_type(scan.to_polars())  # polars.dataframe.frame.DataFrame
+    reveal_type(await scan.to_polars_async())  # polars.dataframe.frame.DataFrame
+    reveal_type(scan.to_duckdb())  # duckdb._relation.DuckDBPyRelation
     result = session.execute("SELECT v FROM ks.t")
     reveal_type(result.to_polars(varints="int64"))  # polars.dataframe.frame.DataFrame
     reveal_type(await result.to_polars_async())  # polars.dataframe.frame.DataFrame
+    reveal_type(result.to_duckdb())  # duckdb._relation.DuckDBPyRelation
 
 
 class Lengths:

@@ -20,6 +20,7 @@ from cassandra.cluster import Cluster
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.testing import SimulatedCluster
 
+PATIENCE = 300.0  # seconds: the processor may be emulated
 EXTENSIONS = ("codec", "columns", "memory", "models", "routing", "transport")
 
 
@@ -34,6 +35,7 @@ def main() -> None:
         simulated.execute("CREATE TABLE k.t (id int PRIMARY KEY, name text, at timestamp, some list<bigint>)")
         with Cluster(simulated.contact_points, port=simulated.port) as cluster:
             session = cluster.connect("k")
+            session.default_timeout = PATIENCE
             insert = session.prepare("INSERT INTO t (id, name, some) VALUES (?, ?, ?)")
             select = session.prepare("SELECT name, some FROM t WHERE id = ?")
             session.execute(insert, (1, "one", [1, 2]))

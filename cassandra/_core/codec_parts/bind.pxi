@@ -293,7 +293,9 @@ cdef object parameters_of(values):
             return iter(values)
         except TypeError:
             pass
-    raise TypeError(f"parameters must be a sequence or a mapping, not {type(values).__name__}")
+    raise TypeError(
+        f"parameters must be a sequence or a mapping, not {type(values).__name__}; one value is given as (value,)"
+    )
 
 
 cdef bint is_native(error) except -1:
@@ -564,3 +566,38 @@ cdef class ExecuteTemplate:
 
 cdef bytes encode_by_template(template, values, timestamp, int64_t* token, bint* routed):
     return (<ExecuteTemplate?> template)._encode(values, timestamp, token, routed)
+
+
+# ---- EXECUTE in two steps: the values, by which a cache finds its page, then the envelope around them
+
+
+cdef bytes encode_values(template, values, int64_t* token, bint* routed):
+    cdef ExecuteTemplate made = <ExecuteTemplate?> template
+    cdef BindPlan plan = made._plan
+    cdef ByteBuffer out
+    cdef Span[16] few
+    cdef Span* spans = few
+    positions = plan._positions(values, made._version, made._strict)
+    routed[0] = False
+    if plan._count == 0:
+        return b""
+    if plan._count > 16:
+        spans = <Span*>malloc(plan._count * sizeof(Span))
+        if spans == NULL:
+            raise MemoryError()
+    try:
+        plan._encode(positions, made._version, &out, spans)
+        if plan._pk_count > 0 and not out.failed():
+            routed[0] = plan._hash(out.data(), spans, token)
+        return buffer_bytes(&out)
+    finally:
+        if spans != few:
+            free(spans)
+
+
+cdef bytes envelope_of(template, bytes values, timestamp, bint routed, int64_t token):
+    cdef ExecuteTemplate made = <ExecuteTemplate?> template
+    cdef ByteBuffer out
+    out.put(PyBytes_AS_STRING(made._head), <size_t>PyBytes_GET_SIZE(made._head))
+    out.put(PyBytes_AS_STRING(values), <size_t>PyBytes_GET_SIZE(values))
+    return made._close(&out, timestamp, routed, token)

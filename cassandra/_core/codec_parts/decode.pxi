@@ -3,7 +3,7 @@
 
 cdef PyObject* decode_value(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
     """Return a new reference to the value of the n bytes at p."""
-    cdef int op = node.op
+    cdef int op = operation_of(node)
     if op == INT:
         if n == 4:
             return PyLong_FromLong(load_i32(p))
@@ -80,7 +80,7 @@ cdef PyObject* irregular(const TypeNode* node, Py_ssize_t n) except NULL:
     needs = {
         INT: "4 bytes", FLOAT: "4 bytes", DATE: "4 bytes", SMALLINT: "2 bytes", TINYINT: "1 byte", BOOLEAN: "1 byte",
         UUID: "16 bytes", TIMEUUID: "16 bytes", INET: "4 or 16 bytes", DECIMAL: "5 bytes or more",
-    }.get(node.op, "8 bytes")
+    }.get(operation_of(node), "8 bytes")
     raise ValueError(f"{(<Codec>node.codec).name} needs {needs}, the value has {n}")
 
 
@@ -226,7 +226,7 @@ cdef inline PyObject* decode_cell(const TypeNode* node, const uint8_t** cursor, 
     if n > end - p:
         raise ValueError(f"{(<Codec>node.codec).cql()} item of {n} bytes where {end - p} are left")
     cursor[0] = p + n
-    if node.op == INT and n == 4:  # mostly ids: saves a call per item
+    if operation_of(node) == INT and n == 4:  # mostly ids: saves a call per item
         return PyLong_FromLong(load_i32(p))
     return decode_value(node, p, n, version)
 
@@ -274,7 +274,7 @@ cdef object decode_map(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int
     cdef list items = PyList_New(count)
     cdef const TypeNode* key = node.children[0]
     cdef const TypeNode* value = node.children[1]
-    cdef bint tracked = not (key.atomic and value.atomic)
+    cdef bint tracked = not (is_atomic(key) and is_atomic(value))
     cdef Ref pair
     for i in range(count):
         pair.reset(new_row(&PyTuple_Type, 2))
@@ -316,7 +316,7 @@ cdef int fill_fields(const TypeNode* node, const uint8_t* p, const uint8_t* end,
 
 
 cdef PyObject* decode_tuple(const TypeNode* node, const uint8_t* p, Py_ssize_t n, int version) except NULL:
-    return decode_fields_into(&PyTuple_Type, node, p, n, version, not node.atomic)
+    return decode_fields_into(&PyTuple_Type, node, p, n, version, not is_atomic(node))
 
 
 cdef PyObject* decode_fields_into(

@@ -25,7 +25,7 @@ from cpython.buffer cimport PyBUF_ND
 
 cdef int encode_value(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     """Append the bytes of a value that is neither null nor unset, without a length."""
-    cdef int op = node.op
+    cdef int op = operation_of(node)
     if op == INT:
         out.put32(<uint32_t>as_integer(node, value, INT32_MIN, INT32_MAX))
     elif op == TEXT or op == VARCHAR or op == ASCII:
@@ -169,7 +169,7 @@ cdef int encode_text(const TypeNode* node, object value, ByteBuffer* out) except
     if TEXT_IS_ASCII(value):
         out.put(TEXT_DATA(value), <size_t>n)
         return 0
-    if node.op == ASCII:
+    if (<Codec>node.codec).kind == ASCII:
         bad = next(i for i, letter in enumerate(value) if letter > "\x7f")
         raise UnicodeEncodeError("ascii", value, bad, bad + 1, "ascii cannot hold characters beyond U+007F")
     bad = put_utf8(out[0], TEXT_DATA(value), <size_t>n, TEXT_KIND(value))
@@ -559,7 +559,10 @@ cdef bint is_mapping(object value) except -1:
 cdef int encode_vector(const TypeNode* node, object value, ByteBuffer* out, int version) except -1:
     cdef const TypeNode* child = node.children[0]
     cdef tuple elements
-    if PyObject_CheckBuffer(value) and not is_masked(value) and encode_array(node, value, out):
+    if type(value) is list or type(value) is tuple:
+        if encode_floats(node, value, out):
+            return 0
+    elif PyObject_CheckBuffer(value) and not is_masked(value) and encode_array(node, value, out):
         return 0
     try:
         elements = tuple(value)
@@ -593,19 +596,53 @@ cdef int encode_element(const TypeNode* node, object value, ByteBuffer* out, int
     return 0
 
 
+cdef bint encode_floats(const TypeNode* node, object value, ByteBuffer* out) except -1:
+    """Append a list or tuple of as many Python floats as the vector has elements.
+
+    False, with nothing written, if the element-wise conversion is needed: for other elements, numbers out of range.
+    """
+    cdef int child = operation_of(node.children[0])
+    cdef size_t at = out.size()
+    cdef uint8_t* target
+    cdef Py_ssize_t i
+    cdef PyObject** items
+    cdef double number
+    if child != FLOAT and child != DOUBLE:
+        return False
+    with cython.critical_section(value):
+        if PySequence_Fast_GET_SIZE(value) != node.arity:
+            return False
+        target = out.extend(<size_t>node.fixed)
+        if target == NULL:
+            return False
+        items = PySequence_Fast_ITEMS(value)
+        for i in range(node.arity):
+            if not PyFloat_CheckExact(<object>items[i]):
+                break
+            number = PyFloat_AS_DOUBLE(<object>items[i])
+            if child == DOUBLE:
+                store_element(target + 8 * i, number, <double*>NULL)
+            elif not store_element(target + 4 * i, number, <float*>NULL):
+                break
+        else:
+            return True
+    out.truncate(at)
+    return False
+
+
 cdef bint encode_array(const TypeNode* node, object value, ByteBuffer* out) except -1:
     """Append a one-dimensional buffer of machine numbers (NumPy, array.array), converted in one loop.
 
     False, with nothing written, if the element-wise conversion is needed: other formats, numbers out of range.
     """
     cdef Py_buffer view
-    cdef const TypeNode* child = node.children[0]
+    cdef int child = operation_of(node.children[0])
     cdef cbool swapped = False
     cdef cbool done = False
     cdef size_t at = out.size()
     cdef uint8_t* target
     cdef Element source
-    if child.op not in (FLOAT, DOUBLE, INT, BIGINT):
+    if child not in (FLOAT, DOUBLE, INT, BIGINT):
         return False
     try:
         PyObject_GetBuffer(value, &view, PyBUF_FORMAT | PyBUF_STRIDES)
@@ -615,7 +652,7 @@ cdef bint encode_array(const TypeNode* node, object value, ByteBuffer* out) exce
         source = element_of(view.format, <size_t>view.itemsize, &swapped)
         target = out.extend(<size_t>node.fixed)
         if target != NULL:
-            done = copy_array(child.op, source, <const uint8_t*>view.buf, view.strides[0], <size_t>node.arity, swapped, target)
+            done = copy_array(child, source, <const uint8_t*>view.buf, view.strides[0], <size_t>node.arity, swapped, target)
             if not done:
                 out.truncate(at)
     PyBuffer_Release(&view)

@@ -19,7 +19,7 @@ from libcpp cimport bool as cbool
 from libcpp.atomic cimport atomic, memory_order_relaxed
 
 from cassandra._core.cpython.references cimport (
-    find_in_pairs, load_once, load_reference, put_once, refers_to, store_reference,
+    find_in_pairs, get_value, load_once, load_reference, put_once, refers_to, store_reference,
 )
 from cassandra._core.cpython.interpreter cimport (
     add_value,
@@ -115,6 +115,8 @@ cdef extern from "base/bytes.h" namespace "fastcql" nogil:
 cdef extern from "codec/arrays.h" namespace "fastcql" nogil:
     ctypedef int Element "fastcql::Element"
     Element element_of(const char* fmt, size_t itemsize, cbool* swapped)
+    cbool store_element(uint8_t* out, double v, float* wire)
+    cbool store_element(uint8_t* out, double v, double* wire)
     cbool copy_to_float(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
     cbool copy_to_double(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
     cbool copy_to_int32(Element source, const uint8_t* p, Py_ssize_t stride, size_t n, cbool swapped, uint8_t* out)
@@ -161,6 +163,8 @@ cdef extern from "Python.h":
     PyObject* GET_TUPLE "PyTuple_GET_ITEM"(PyObject* t, Py_ssize_t i)
     void SET_LIST "PyList_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
     PyObject* GET_LIST "PyList_GET_ITEM"(PyObject* t, Py_ssize_t i)
+    Py_ssize_t PySequence_Fast_GET_SIZE(object o)
+    PyObject** PySequence_Fast_ITEMS(object o)
     PyObject* NEW_TUPLE "PyTuple_New"(Py_ssize_t n)
     list PyList_New(Py_ssize_t n)
     int SET_SLICE "PyList_SetSlice"(list l, Py_ssize_t start, Py_ssize_t stop, PyObject* items) except -1

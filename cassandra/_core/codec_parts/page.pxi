@@ -40,7 +40,7 @@ cdef class ResultPlan:
         for i in range(self._count):
             codec = self.codecs[i]
             self._nodes[i] = &codec.node
-            self._atomic &= codec.node.atomic
+            self._atomic &= is_atomic(&codec.node)
 
     def __dealloc__(self):
         free(self._nodes)
@@ -93,10 +93,13 @@ cdef RowPlan factory_plan(ResultPlan plan, factory):
     return None if found == NULL else <RowPlan>Ref_take(found)
 
 
-cdef str intern_name(name):
-    from sys import intern
+from sys import intern
 
-    return intern(name)
+cdef object intern_text = intern
+
+
+cdef inline str intern_name(name):
+    return intern_text(name)
 
 
 cdef enum RowKind:
@@ -225,9 +228,9 @@ cdef int skip_rows(ResultPlan plan, Cursor* c, Py_ssize_t rows, RowPosition* at)
     return 0
 
 
-cdef Py_ssize_t fill_tuples(RowPlan how, PyTypeObject* cls, Cursor* c, list rows, RowRange* part) except -1:
+cdef Py_ssize_t fill_tuples(RowPlan row_plan, PyTypeObject* cls, Cursor* c, list rows, RowRange* part) except -1:
     """Decode rows as tuples, of the built-in class or a namedtuple's."""
-    cdef ResultPlan plan = how.plan
+    cdef ResultPlan plan = row_plan.plan
     cdef Py_ssize_t i, n = len(rows), first = part.at.row
     cdef Ref row
     cdef bint track = not plan._atomic
@@ -243,9 +246,9 @@ cdef Py_ssize_t fill_tuples(RowPlan how, PyTypeObject* cls, Cursor* c, list rows
     return n
 
 
-cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, RowRange* part) except -1:
+cdef Py_ssize_t fill_dicts(RowPlan row_plan, Cursor* c, list rows, RowRange* part) except -1:
     """Decode rows as dicts; keys are the plan's own interned names. The last of two equal names wins."""
-    cdef ResultPlan plan = how.plan
+    cdef ResultPlan plan = row_plan.plan
     cdef Py_ssize_t i, j, n = len(rows), first = part.at.row
     cdef Cells cells
     cdef dict row
@@ -256,10 +259,10 @@ cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, RowRange* part) ex
         if part.limit != NULL and c.p >= part.limit:
             return i
         part.at.row = first + i
-        row = {} if how._kind == ROW_DICT else <dict>new_ordered_dict()
+        row = {} if row_plan._kind == ROW_DICT else <dict>new_ordered_dict()
         fill_row(plan, c, cells.items(), part.version, &part.at)
         for j in range(plan._count):
-            if how._kind == ROW_DICT:
+            if row_plan._kind == ROW_DICT:
                 PyDict_SetItem(row, names[j], cells.items()[j])
             else:
                 set_in_ordered_dict(row, names[j], cells.items()[j])
@@ -268,10 +271,10 @@ cdef Py_ssize_t fill_dicts(RowPlan how, Cursor* c, list rows, RowRange* part) ex
     return n
 
 
-cdef Py_ssize_t fill_instances(RowPlan how, Cursor* c, list rows, RowRange* part) except -1:
+cdef Py_ssize_t fill_instances(RowPlan row_plan, Cursor* c, list rows, RowRange* part) except -1:
     """Decode rows as instances of a program's class. While its code runs, part.at.column is MAKING."""
-    cdef ResultPlan plan = how.plan
-    cdef InstanceMaker maker = how._maker
+    cdef ResultPlan plan = row_plan.plan
+    cdef InstanceMaker maker = row_plan._maker
     cdef Py_ssize_t i, j, n = len(rows), first = part.at.row
     cdef Cells cells
     if not cells.allocate(plan._count):
@@ -288,11 +291,11 @@ cdef Py_ssize_t fill_instances(RowPlan how, Cursor* c, list rows, RowRange* part
     return n
 
 
-cdef int track_rows(RowPlan how, list rows, Py_ssize_t filled) except -1:
+cdef int track_rows(RowPlan row_plan, list rows, Py_ssize_t filled) except -1:
     """Track instances, and the list that holds them, which constructors must not see incomplete."""
     cdef Py_ssize_t i
-    cdef InstanceMaker maker = how._maker
-    if maker._is_untracked() and not (maker._kind == BY_TUPLE and how.plan._atomic):
+    cdef InstanceMaker maker = row_plan._maker
+    if maker._is_untracked() and not (maker._kind == BY_TUPLE and row_plan.plan._atomic):
         for i in range(filled):
             GC_TRACK(GET_LIST(<PyObject*>rows, i))
     GC_TRACK(<PyObject*>rows)
@@ -325,7 +328,7 @@ cdef int note_page(Py_ssize_t nbytes) except -1:
     return 0
 
 
-cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, list failure):
+cdef list decode_rows(RowPlan row_plan, Cursor* c, Py_ssize_t count, RowRange* part, list failure):
     """Decode the next rows at the cursor: *count*, or those that begin before the limit.
 
     DriverException names the position of the error. If *failure* is a list the error is appended to it instead, and the
@@ -335,15 +338,15 @@ cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, 
     cdef Py_ssize_t first = part.at.row, filled
     cdef const uint8_t* begin = c.p
     try:
-        if how._kind == ROW_TUPLE:
-            filled = fill_tuples(how, &PyTuple_Type, c, rows, part)
-        elif how._kind == ROW_NAMED:
-            filled = fill_tuples(how, <PyTypeObject*>how.row_class, c, rows, part)
-        elif how._kind == ROW_INSTANCE:
+        if row_plan._kind == ROW_TUPLE:
+            filled = fill_tuples(row_plan, &PyTuple_Type, c, rows, part)
+        elif row_plan._kind == ROW_NAMED:
+            filled = fill_tuples(row_plan, <PyTypeObject*>row_plan.row_class, c, rows, part)
+        elif row_plan._kind == ROW_INSTANCE:
             GC_UNTRACK(<PyObject*>rows)
-            filled = fill_instances(how, c, rows, part)
+            filled = fill_instances(row_plan, c, rows, part)
         else:
-            filled = fill_dicts(how, c, rows, part)
+            filled = fill_dicts(row_plan, c, rows, part)
     except MemoryError:
         raise
     except Exception as error:
@@ -352,7 +355,7 @@ cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, 
             if failure is None:
                 raise
         else:
-            wrapped = row_error(how.plan, &part.at, error)
+            wrapped = row_error(row_plan.plan, &part.at, error)
             if failure is None:
                 raise wrapped from error
             wrapped.__cause__ = error
@@ -360,8 +363,8 @@ cdef list decode_rows(RowPlan how, Cursor* c, Py_ssize_t count, RowRange* part, 
         filled = part.at.row - first
     if filled < count:
         SET_SLICE(rows, filled, count, NULL)
-    if how._kind == ROW_INSTANCE:
-        track_rows(how, rows, filled)
+    if row_plan._kind == ROW_INSTANCE:
+        track_rows(row_plan, rows, filled)
     part.at.row = first + filled
     note_page(c.p - begin)
     return rows
@@ -425,32 +428,32 @@ cdef class RowsPage:
 
     def made_by(self, factory):
         """Return all rows by the row plan cached for *factory*. None without one, or for a large page."""
-        cdef RowPlan how = factory_plan(self.plan, factory)
-        if how is None or self._rows.end - self._rows.p > LARGE:
+        cdef RowPlan row_plan = factory_plan(self.plan, factory)
+        if row_plan is None or self._rows.end - self._rows.p > LARGE:
             return None
-        return self._decode(how, 0, self._count)
+        return self._decode(row_plan, 0, self._count)
 
     def detached(self):
         """Return a copy of the rows that pins no frame of the pool, for long retention."""
         cdef bytes data = PyBytes_FromStringAndSize(<const char*>self._rows.p, self._rows.end - self._rows.p)
         return page_of_bytes(self.plan, data, self._count, self._version)
 
-    cdef int _check(self, RowPlan how) except -1:
-        if how.plan is not self.plan and how.plan.codecs != self.plan.codecs:
+    cdef int _check(self, RowPlan row_plan) except -1:
+        if row_plan.plan is not self.plan and row_plan.plan.codecs != self.plan.codecs:
             raise ValueError("the row plan belongs to another result plan")
         return 0
 
-    cdef list _decode(self, RowPlan how, Py_ssize_t start, Py_ssize_t stop):
+    cdef list _decode(self, RowPlan row_plan, Py_ssize_t start, Py_ssize_t stop):
         cdef Cursor c = self._rows
         cdef RowRange part
-        self._check(how)
+        self._check(row_plan)
         part.at.row = 0
         part.at.column = 0
         part.limit = NULL
         part.version = self._version
         if start > 0:
             self._seek(&c, start, &part.at)
-        rows = decode_rows(how, &c, stop - start, &part, None)
+        rows = decode_rows(row_plan, &c, stop - start, &part, None)
         if stop < self._count:
             self._resume.store(<uint64_t>stop << 32 | <uint32_t>(c.p - self._rows.p))
         return rows
@@ -553,10 +556,10 @@ cdef class RowBatches:
         return rows
 
 
-cdef RowBatches new_batches(RowsPage page, RowPlan how, Py_ssize_t size, Py_ssize_t nbytes):
+cdef RowBatches new_batches(RowsPage page, RowPlan row_plan, Py_ssize_t size, Py_ssize_t nbytes):
     cdef RowBatches batches = RowBatches.__new__(RowBatches)
     batches._page = page
-    batches._row_plan = how
+    batches._row_plan = row_plan
     batches._at = page._rows
     batches._size = size
     batches._nbytes = nbytes
@@ -698,21 +701,22 @@ def retained_page(ResultPlan plan not None, kept not None):
 
 cdef bint is_lossless(const TypeNode* node) noexcept:
     """True if a value of this type determines the bytes that it was decoded from, or equivalent ones."""
-    return node.op in (
+    return operation_of(node) in (
         INT, TEXT, VARCHAR, ASCII, BIGINT, COUNTER, DOUBLE, FLOAT, TIMESTAMP, UUID, TIMEUUID, BOOLEAN, BLOB, SMALLINT,
         TINYINT, DATE, VARINT, DECIMAL, INET,
     )
 
 
-cdef bint is_reversible(RowPlan how) except -1:
+cdef bint is_reversible(RowPlan row_plan) except -1:
     """True if rows can be encoded back into their page: see the head of this file."""
     cdef Py_ssize_t i
-    if how._kind == ROW_INSTANCE:
+    if row_plan._kind == ROW_INSTANCE:
         return False
-    if (how._kind == ROW_DICT or how._kind == ROW_ORDERED) and len(set(how.plan.names)) < how.plan._count:
+    cdef ResultPlan plan = row_plan.plan
+    if (row_plan._kind == ROW_DICT or row_plan._kind == ROW_ORDERED) and len(set(plan.names)) < plan._count:
         return False
-    for i in range(how.plan._count):
-        if not is_lossless(how.plan._nodes[i]):
+    for i in range(plan._count):
+        if not is_lossless(plan._nodes[i]):
             return False
     return True
 
@@ -776,29 +780,29 @@ cdef class LazyRows:
         return made
 
 
-cdef LazyRows new_lazy_rows(RowsPage page, RowPlan how):
+cdef LazyRows new_lazy_rows(RowsPage page, RowPlan row_plan):
     cdef LazyRows lazy_rows = LazyRows.__new__(LazyRows)
-    page._check(how)
+    page._check(row_plan)
     lazy_rows.page = page
-    lazy_rows._row_plan = how
+    lazy_rows._row_plan = row_plan
     return lazy_rows
 
 
 cdef tuple lazy_rows_of(
-    ResultPlan plan, RowPlan how, Cursor* c, object body, int32_t count, int version, object paging_state
+    ResultPlan plan, RowPlan row_plan, Cursor* c, object body, int32_t count, int version, object paging_state
 ):
     page = owning_page(rows_page(plan, c, body, count, version))
-    return (new_lazy_rows(page, how), paging_state, page)
+    return (new_lazy_rows(page, row_plan), paging_state, page)
 
 
-def split_page(RowsPage page not None, RowPlan how not None):
+def split_page(RowsPage page not None, RowPlan row_plan not None):
     """``(rows, kept)`` of a page of less than LARGE_PAGE bytes."""
     cdef Cursor c = page._rows
     if c.end - c.p > EAGER:
         page = owning_page(page)
-        return new_lazy_rows(page, how), page
-    rows = page._decode(how, 0, page._count)
-    return rows, rows if how._is_reversible else keep(&c, page._count, page._version)
+        return new_lazy_rows(page, row_plan), page
+    rows = page._decode(row_plan, 0, page._count)
+    return rows, rows if row_plan._is_reversible else keep(&c, page._count, page._version)
 
 
 # ---- columns instead of rows: the cells of a page as one array of objects per column, and vectors as machine numbers
@@ -870,8 +874,8 @@ cdef int fill_objects(RowsPage page, Py_ssize_t column, const uint8_t* places, P
 cdef Py_ssize_t number_width(const TypeNode* node) noexcept:
     """Return the size in bytes of the machine numbers of a vector of this type, 0 if it has none."""
     cdef int op = BLOB
-    if node.op == VECTOR and node.children[0].fixed > 0:
-        op = node.children[0].op
+    if operation_of(node) == VECTOR and node.children[0].fixed > 0:
+        op = operation_of(node.children[0])
     if op == INT or op == FLOAT:
         return 4
     return 8 if op == BIGINT or op == DOUBLE or op == COUNTER else 0
@@ -895,11 +899,12 @@ def decode_numbers(Codec codec not None, data):
 cdef object number_view(const TypeNode* node, const uint8_t* p):
     """Return a writable memoryview of the numbers of a vector; the caller has checked the length of the bytes at p."""
     cdef const TypeNode* number = node.children[0]
+    cdef int kind = (<Codec>number.codec).kind
     cdef Py_ssize_t width = number.fixed
     cdef bytearray numbers = PyByteArray_FromStringAndSize(NULL, width * node.arity)
     load_numbers(p, <size_t>node.arity, <size_t>width, <uint8_t*>PyByteArray_AS_STRING(numbers))
     return PyMemoryView_FromObject(numbers).cast(
-        "f" if number.op == FLOAT else "d" if number.op == DOUBLE else "i" if width == 4 else "q"
+        "f" if kind == FLOAT else "d" if kind == DOUBLE else "i" if width == 4 else "q"
     )
 
 
@@ -917,6 +922,28 @@ cdef class RawRows:
 
     def __init__(self):
         raise TypeError("use ResultDecoder.raw() to make RawRows")
+
+    @property
+    def nbytes(self):
+        """Size of the body in bytes."""
+        return len(self._body)
+
+    def __len__(self):
+        """Return the number of rows, as the response has it."""
+        cdef Cursor c
+        cdef int32_t flags, columns
+        c.p = <const uint8_t*>PyBytes_AS_STRING(self._body)
+        c.end = c.p + PyBytes_GET_SIZE(self._body)
+        take_int(&c)  # kind
+        flags = take_int(&c)
+        columns = take_int(&c)
+        if flags & HAS_MORE_PAGES:
+            take_bytes(&c)
+        if flags & METADATA_CHANGED:
+            take_short_bytes(&c)
+        if not flags & NO_METADATA:
+            skip_specs(&c, flags, columns)
+        return max(0, take_int(&c))
 
     def page(self):
         """Return its rows."""

@@ -135,6 +135,19 @@ cdef int put_parameters(
     return put_tail(out, serial, timestamp, keyspace)
 
 
+def encode_parameters(
+    int version, int consistency, *, values=None, names=None, bint skip_metadata=False, page_size=None, paging_state=None,
+    serial_consistency=None, timestamp=None, keyspace=None,
+):
+    """Encode the <query_parameters> of a QUERY or EXECUTE alone."""
+    cdef ByteBuffer out
+    put_parameters(
+        &out, version, consistency, values, names, skip_metadata, page_size, paging_state, serial_consistency,
+        timestamp, keyspace,
+    )
+    return buffer_bytes(&out)
+
+
 def encode_query(
     int version,
     query,

@@ -268,7 +268,7 @@ cdef class ResultDecoder:
     cdef tuple _plain(self, frame, Cursor* c, int version, ResultPlan plan, factory):
         cdef int32_t kind = take_int(c)
         cdef int32_t flags, columns, count
-        cdef RowPlan how
+        cdef RowPlan row_plan
         cdef RowRange part
         cdef Cursor at
         if kind == RESULT_VOID:
@@ -286,18 +286,18 @@ cdef class ResultDecoder:
         elif not describes(plan, c, flags, columns, self._context):
             return None
         count = take_int(c)
-        how = factory_plan(plan, factory)
-        if how is None or c.end - c.p > LARGE or not holds_rows(c, count, plan):
+        row_plan = factory_plan(plan, factory)
+        if row_plan is None or c.end - c.p > LARGE or not holds_rows(c, count, plan):
             return None
         if c.end - c.p > EAGER:
-            return lazy_rows_of(plan, how, c, frame, count, version, paging_state)
+            return lazy_rows_of(plan, row_plan, c, frame, count, version, paging_state)
         at = c[0]
         part.at.row = 0
         part.at.column = 0
         part.limit = NULL
         part.version = version
-        rows = decode_rows(how, c, count, &part, None)
-        if how._is_reversible:
+        rows = decode_rows(row_plan, c, count, &part, None)
+        if row_plan._is_reversible:
             return (rows, paging_state, rows)
         return (rows, paging_state, keep(&at, count, version))
 

@@ -1,4 +1,4 @@
-# Access to the fields of named tuples: as of tuples, with errors that name the columns.
+# Named tuples: access to their fields as of tuples, with errors that name the columns, and rows of other sequences.
 
 cdef extern from "Python.h":
     PyObject* PyObject_GenericGetAttr(object value, object name)
@@ -58,6 +58,28 @@ cdef str fields_text(row):
 
 
 def explain_rows(row_class not None):
-    """Have errors of rows of this namedtuple class name its columns, and return the class."""
+    """Have errors of rows of this namedtuple class name its columns, and return the class; no other thread may use it
+    before."""
     set_row_access(row_class, row_item, row_attribute)
     return row_class
+
+
+def named_rows(row_class not None, rows):
+    """Return *rows*, sequences of as many values as the namedtuple class has fields, as a list of its instances."""
+    cdef Py_ssize_t i, count = len(row_class._fields)
+    cdef list made = []
+    cdef Ref row
+    make = row_class._make
+    is_plain = is_plain_tuple_class(row_class)
+    for values in rows:
+        if not is_plain or type(values) is not tuple or len(<tuple>values) != count:
+            made.append(make(values))  # a TypeError names both counts
+            continue
+        row.reset(new_row(<PyTypeObject*>row_class, count))
+        if row.get() == NULL:
+            raise MemoryError()
+        for i in range(count):
+            tuple_items(row.get())[i] = owned((<tuple>values)[i])
+        GC_TRACK(row.get())
+        made.append(Ref_take(row.release()))
+    return made

@@ -160,13 +160,39 @@ cdef enum:
     MAX_DEPTH = 128  # nesting of types; a bound for the C stack against hostile metadata
 
 cdef struct TypeNode:
-    int op
-    int atomic  # decoded values hold no reference that could be part of a cycle
+    int op  # read by operation_of()
+    int atomic  # decoded values hold no reference that could be part of a cycle; read by is_atomic()
     int depth  # 1 for a scalar
     Py_ssize_t fixed  # bytes of a vector element of this type, -1 if they vary
     Py_ssize_t arity  # children; dimensions of a vector
     TypeNode** children
     PyObject* codec  # the owner, borrowed
+
+# The two fields of a node that replace_functions() changes while other threads convert values. A thread that reads CALL
+# finds the functions, which were stored before.
+cdef extern from *:
+    """
+    template <typename Node> inline int fastcql_operation(const Node* node) noexcept {
+    #if FASTCQL_FREE_THREADED
+        return __atomic_load_n(&node->op, __ATOMIC_ACQUIRE);
+    #else
+        return node->op;
+    #endif
+    }
+    template <typename Node> inline void fastcql_set_operation(Node* node, int value) noexcept {
+        __atomic_store_n(&node->op, value, __ATOMIC_RELEASE);
+    }
+    template <typename Node> inline int fastcql_is_atomic(const Node* node) noexcept {
+        return __atomic_load_n(&node->atomic, __ATOMIC_RELAXED);
+    }
+    template <typename Node> inline void fastcql_set_atomic(Node* node, int value) noexcept {
+        __atomic_store_n(&node->atomic, value, __ATOMIC_RELAXED);
+    }
+    """
+    int operation_of "fastcql_operation"(const TypeNode* node) noexcept
+    void set_operation "fastcql_set_operation"(TypeNode* node, int value) noexcept
+    int is_atomic "fastcql_is_atomic"(const TypeNode* node) noexcept
+    void set_atomic "fastcql_set_atomic"(TypeNode* node, int value) noexcept
 
 _SCALARS = {
     ASCII: ("ascii", -1),
@@ -213,7 +239,7 @@ cdef class _ValueFactory:
         self.in_place = given is None or given is tuple or is_fields_tuple(given, codec.field_names)
         self.make = given if self.in_place else fitted(given, codec.type_name, codec.field_names)
         for child in codec.children:
-            self.tracked |= not (<Codec>child).node.atomic
+            self.tracked |= not is_atomic(&(<Codec>child).node)
 
 
 cdef extern from *:
@@ -222,12 +248,14 @@ cdef extern from *:
     #define fastcql_encode_of(codec) FASTCQL_FIELD(codec, _encode)
     #define fastcql_empty_of(codec) FASTCQL_FIELD(codec, _empty)
     #define fastcql_factory_of(codec) FASTCQL_FIELD(codec, _factory)
+    #define fastcql_original_of(codec) FASTCQL_FIELD(codec, _original)
     #define fastcql_make_of(factory) FASTCQL_FIELD(factory, make)
     """
     PyObject** decode_of "fastcql_decode_of"(Codec codec)
     PyObject** encode_of "fastcql_encode_of"(Codec codec)
     PyObject** empty_of "fastcql_empty_of"(Codec codec)
     PyObject** factory_of "fastcql_factory_of"(Codec codec)
+    PyObject** original_of "fastcql_original_of"(Codec codec)
     PyObject** make_of "fastcql_make_of"(_ValueFactory factory)
 
 
@@ -255,7 +283,7 @@ cdef class Codec:
     cdef object _empty  # decoded from zero bytes where they are not a value of the type
     cdef object _decode
     cdef object _encode
-    cdef tuple _original  # operation, atomic, and functions, while a program has replaced them
+    cdef object _original  # operation, atomic, and functions, once a program has replaced them (put_once)
     cdef object __weakref__
 
     def __cinit__(self):
@@ -300,11 +328,12 @@ cdef class Codec:
 
     def cql(self):
         """Return the CQL spelling without ``frozen``: ``map<text, list<int>>``."""
-        if self.node.op in (LIST, SET, MAP, TUPLE):
+        cdef int op = operation_of(&self.node)
+        if op in (LIST, SET, MAP, TUPLE):
             return f"{self.name}<{', '.join([child.cql() for child in self.children])}>"
-        if self.node.op == VECTOR:
+        if op == VECTOR:
             return f"vector<{self.children[0].cql()}, {self.dimensions}>"
-        if self.node.op == UDT:
+        if op == UDT:
             return self.type_name
         return f"'{self.name}'" if self.kind == CUSTOM else self.name
 
@@ -371,7 +400,7 @@ cdef int adopt(Codec codec, tuple children) except -1:
         child = children[i]
         codec.node.children[i] = &child.node
         codec.node.depth = max(codec.node.depth, child.node.depth + 1)
-        codec.node.atomic &= child.node.atomic
+        codec.node.atomic &= is_atomic(&child.node)
     if codec.node.depth > MAX_DEPTH:
         raise ValueError(f"a CQL type is nested more than {MAX_DEPTH} levels deep")
     return 0
@@ -482,30 +511,42 @@ def encrypted_codec(Codec stored not None, cipher not None):
 # all positions: plans and the codecs of nested types point to its node. The type's own functions use a copy.
 
 
+cdef tuple own_functions(Codec codec):
+    """Return the operation, *atomic*, and the functions that *codec* was made with."""
+    # Read before _original, which is set before any of them changes: without it they are the codec's own.
+    cdef tuple now = (
+        operation_of(&codec.node), is_atomic(&codec.node),
+        load_reference(decode_of(codec)), load_reference(encode_of(codec)),
+    )
+    cdef object original = load_once(original_of(codec))
+    return now if original is None else <tuple>original
+
+
 def replace_functions(Codec codec not None, decode, encode):
     """Let *decode* and *encode* convert the values of *codec*, in all plans that contain it; see the stub."""
-    if codec._original is None:
-        codec._original = (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
+    put_once(original_of(codec), own_functions(codec))
     store_reference(decode_of(codec), decode)
     store_reference(encode_of(codec), encode)
-    codec.node.op = CALL
-    codec.node.atomic = 0
+    set_atomic(&codec.node, 0)
+    set_operation(&codec.node, CALL)
 
 
 def restore_functions(Codec codec not None):
     """Undo :func:`replace_functions`."""
-    if codec._original is None:
+    cdef object original = load_once(original_of(codec))
+    if original is None:
         return
-    codec.node.op, codec.node.atomic, decode, encode = codec._original
-    if codec.node.op == CALL:  # else they remain, for threads that have just read CALL
+    op, atomic, decode, encode = <tuple>original
+    if op == CALL:  # else they remain, for threads that have just read CALL
         store_reference(decode_of(codec), decode)
         store_reference(encode_of(codec), encode)
-    codec._original = None
+    set_operation(&codec.node, op)
+    set_atomic(&codec.node, atomic)
 
 
 def native_copy(Codec codec not None, bint deep=False):
     """Return a codec of the same type with the functions of the driver; see the stub."""
-    op, atomic, decode, encode = codec._original or (codec.node.op, codec.node.atomic, codec._decode, codec._encode)
+    op, atomic, decode, encode = own_functions(codec)
     cdef Codec copy = new_codec(codec.kind, op, codec.name)
     copy.keyspace = codec.keyspace
     copy.type_name = codec.type_name
@@ -655,7 +696,7 @@ cdef class TypeContext:
 
 cdef Codec custom_type(TypeContext context, str name):
     cdef dict customs = context.resolved().customs
-    codec = customs.get(name)
+    codec = get_value(customs, name, None)
     if codec is None:
         try:
             codec = custom_codec(name) if context._resolve_custom is None else context._resolve_custom(name)
@@ -824,7 +865,7 @@ cdef ResultPlan take_plan(Cursor* c, int flags, int32_t columns, TypeContext con
     memcpy(text, &columns, 4)
     text[4] = <char>(flags & GLOBAL_SPEC)
     memcpy(text + 5, start.p, <size_t>n)
-    known = resolved.plans.get(key)
+    known = get_value(resolved.plans, key, None)
     if known is not None:
         plan = <ResultPlan>known
         plan._used.store(tick, memory_order_relaxed)

@@ -400,7 +400,7 @@ def decode_arrays(ColumnPlan plan not None, page):
         column = &batch.native.column(i)
         numbers = column
         if column.type.kind == Kind.Vector:
-            numbers = column.kids
+            numbers = column.children
         validity = new_array(&column.validity) if column.nulls else None
         found.append((new_array(&numbers.values), validity))
     return found

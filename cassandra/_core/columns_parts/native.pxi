@@ -111,7 +111,7 @@ cdef extern from "columns/batch.h" namespace "fastcql::columns" nogil:
         Shared* share()
     cdef cppclass Column:
         const Type* type
-        Column* kids
+        Column* children
         int64_t length
         int64_t nulls
         Buffer validity

@@ -18,9 +18,14 @@ cdef extern from "ingest/source.h" namespace "fastcql::ingest" nogil:
     cdef enum class Cql "fastcql::ingest::Cql":
         Vector
         Encrypted
+    cdef enum class Rounding "fastcql::ingest::Rounding":
+        Refuse
+        Floor
+        Nearest
     cdef cppclass Target "fastcql::ingest::Target":
         Target() except +
         Cql cql
+        Rounding rounding
         int32_t dimensions
         int64_t element
         string name
@@ -42,9 +47,10 @@ cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
         cbool has_tokens
         cbool nulls_are_unset
     cdef cppclass Reading "fastcql::ingest::Reading":
-        cbool is_of(const ArrowSchema& schema) except +
+        cbool is_of(const ArrowSchema& schema, const vector[string]& encoded) except +
     shared_ptr[const Reading] make_reading "fastcql::ingest::Reading::make"(
-        shared_ptr[WritePlan] plan, const ArrowSchema& schema, cbool others_are_ignored, vector[string]& problems
+        shared_ptr[WritePlan] plan, const ArrowSchema& schema, cbool others_are_ignored, const vector[string]& encoded,
+        vector[string]& problems
     ) except +
 
 cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
@@ -56,6 +62,7 @@ cdef extern from "ingest/rows.h" namespace "fastcql::ingest" nogil:
         cbool (*seal)(void*, size_t, const uint8_t*, size_t, ByteBuffer&, string&) noexcept nogil
     cdef cppclass ArrowRows "fastcql::ingest::Rows" (RowSource):
         void seal_by(const Sealer& sealer)
+        void refuse(int64_t row, string why) except +
         @staticmethod
         ArrowRows* make(shared_ptr[const Reading] reading, ArrowArray& array, int64_t first, string& problem) except +
 
@@ -66,12 +73,16 @@ cdef class IngestPlan:
     cdef tuple ciphers  # of encrypted columns; None for others
     cdef RowReader last  # the last reader
 
-    def __cinit__(self, columns, *, partition_key=(), clustering=(), nulls="unset", tokens=True):
+    def __cinit__(self, columns, *, partition_key=(), clustering=(), nulls="unset", tokens=True, round="error"):
         cdef TargetColumn* column
         cdef ClusteringColumn part
         cdef WritePlan* plan
         if nulls not in ("unset", "null"):
             raise ValueError(f'nulls must be "unset" or "null", got {nulls!r}')
+        roundings = ["error", "floor", "nearest"]  # in the order of Rounding
+        if round not in roundings:
+            raise ValueError(f'round must be "error", "floor" or "nearest", got {round!r}')
+        cdef Rounding rounding = <Rounding><int>roundings.index(round)
         columns = list(columns)
         partition_key, clustering = list(partition_key), list(clustering)
         required = set(partition_key).union(clustering)
@@ -88,7 +99,7 @@ cdef class IngestPlan:
         for i, (name, codec) in enumerate(columns):
             column = &plan.columns[<size_t>i]
             column.is_required = name in required
-            set_target(&column.target, name, codec)
+            set_target(&column.target, name, codec, rounding)
             if name in clustering:
                 part.column = <int32_t>i
                 part.by_bytes = is_compared_by_bytes(column.target)
@@ -104,19 +115,22 @@ cdef class IngestPlan:
     def __repr__(self):
         return f"<IngestPlan {', '.join(self.names)}>"
 
-    def reader(self, schema, *, others="error"):
+    def reader(self, schema, *, others="error", encoded=()):
         cdef vector[string] problems
+        cdef vector[string] encoded_names
         cdef RowReader reader = load_reference(last_reader_of(self))
         cdef ArrowSchema* found = schema_of(schema)
         if others not in ("error", "ignore"):
             raise ValueError(f'others must be "error" or "ignore", got {others!r}')
         cdef bint ignored = others == "ignore"
-        if reader is not None and reader.ignores == ignored and reader.native.get().is_of(found[0]):
+        for name in encoded:
+            encoded_names.push_back((<str>name).encode())
+        if reader is not None and reader.ignores == ignored and reader.native.get().is_of(found[0], encoded_names):
             return reader
         reader = RowReader.__new__(RowReader)
         reader.plan = self
         reader.ignores = ignored
-        reader.native = make_reading(self.native, found[0], ignored, problems)
+        reader.native = make_reading(self.native, found[0], ignored, encoded_names, problems)
         if reader.native.get() == NULL:
             lines = [text_at_index(problems, i) for i in range(problems.size())]
             raise ValueError("the data does not fit the table:\n" + "\n".join([f"  {line}" for line in lines]))
@@ -135,7 +149,7 @@ cdef str text_at_index(const vector[string]& texts, size_t i):
     return PyBytes_FromStringAndSize(texts[i].data(), <Py_ssize_t>texts[i].size()).decode(errors="replace")
 
 
-cdef int set_target(Target* target, name, codec) except -1:
+cdef int set_target(Target* target, name, codec, Rounding rounding) except -1:
     """Set *target* to the CQL type of *codec*."""
     cdef size_t i = 0
     inner = None if codec.stored is None else getattr(codec.cipher, "inner", None)
@@ -143,12 +157,13 @@ cdef int set_target(Target* target, name, codec) except -1:
     target.text = codec.cql().encode()
     target.element = codec.element_size
     target.dimensions = codec.dimensions
+    target.rounding = rounding
     if codec.stored is not None:
         target.cql = Cql.Encrypted
         if inner is not None:
             target.text = inner.cql().encode()
             target.children.resize(1)
-            set_target(&target.children[0], name, inner)
+            set_target(&target.children[0], name, inner, rounding)
         return 0
     if codec.dimensions:
         target.cql = Cql.Vector
@@ -157,7 +172,7 @@ cdef int set_target(Target* target, name, codec) except -1:
     names = codec.field_names or [""] * len(codec.children)
     target.children.resize(len(codec.children))
     for field, child in zip(names, codec.children):
-        set_target(&target.children[i], field, child)
+        set_target(&target.children[i], field, child, rounding)
         i += 1
     return 0
 
@@ -170,7 +185,7 @@ cdef class RowReader:
     def __init__(self):
         raise TypeError("use IngestPlan.reader() to make readers")
 
-    def rows(self, array, *, int64_t first=0):
+    def rows(self, array, *, int64_t first=0, refused=None):
         cdef string problem
         cdef Sealer sealer
         cdef Rows rows
@@ -184,6 +199,8 @@ cdef class RowReader:
         sealer.owner = <void*>rows.ciphers
         sealer.seal = seal_value
         source.seal_by(sealer)
+        for row, why in (refused or {}).items():
+            source.refuse(row, (<str>why).encode(errors="backslashreplace"))
         rows.has_tokens = self.plan.native.get().has_tokens
         return rows
 

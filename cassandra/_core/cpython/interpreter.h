@@ -114,7 +114,8 @@ inline void set_await(PyObject* cls, unaryfunc function) noexcept {
 }
 
 // Has row[key] and row.name call these functions, for a namedtuple class made by a class statement. Unlike methods they
-// cost nothing: names of fields are found as before.
+// cost nothing: names of fields are found as before. The interpreter reads both without a lock, so the first call must
+// precede the use of the class by other threads; later ones change nothing.
 // Relies on: the interpreter calls mp_subscript and tp_getattro, and they are not set anew while __getitem__,
 // __getattr__ and __getattribute__ of the class are not.
 // Versions: all.
@@ -122,8 +123,9 @@ inline void set_await(PyObject* cls, unaryfunc function) noexcept {
 inline void set_row_access(PyObject* cls, binaryfunc item, getattrofunc attribute) noexcept {
     PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(cls);
     if (type->tp_as_mapping == nullptr || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return;
-    type->tp_as_mapping->mp_subscript = item;
-    type->tp_getattro = attribute;
+    if (__atomic_load_n(&type->tp_getattro, __ATOMIC_ACQUIRE) == attribute) return;
+    __atomic_store_n(&type->tp_as_mapping->mp_subscript, item, __ATOMIC_RELAXED);
+    __atomic_store_n(&type->tp_getattro, attribute, __ATOMIC_RELEASE);
 }
 
 // tuple.__getitem__(row, key); nullptr with an exception.

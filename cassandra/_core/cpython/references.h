@@ -157,4 +157,35 @@ inline PyObject* find_in_pairs(PyObject** field, PyObject* key) noexcept {
     return nullptr;
 }
 
+// The value of *key* in *dict*, whose values other threads replace or remove; *otherwise* if there is none. A new
+// reference; null with an exception. dict.get() as Cython compiles it borrows the value until it adds a reference.
+inline PyObject* get_value(PyObject* dict, PyObject* key, PyObject* otherwise) noexcept {
+#if FASTCQL_FREE_THREADED
+    PyObject* found;
+    if (PyDict_GetItemRef(dict, key, &found) < 0) return nullptr;
+    if (found != nullptr) return found;
+#else
+    PyObject* const found = PyDict_GetItemWithError(dict, key);
+    if (found != nullptr) {
+        Py_INCREF(found);
+        return found;
+    }
+    if (PyErr_Occurred()) return nullptr;
+#endif
+    Py_INCREF(otherwise);
+    return otherwise;
+}
+
+// The item at *index* of *list*, which has so many items, while other threads add some, and move the array by that. A
+// new reference; null with an exception.
+inline PyObject* get_item(PyObject* list, Py_ssize_t index) noexcept {
+#if FASTCQL_FREE_THREADED
+    return PyList_GetItemRef(list, index);
+#else
+    PyObject* const found = PyList_GET_ITEM(list, index);
+    Py_INCREF(found);
+    return found;
+#endif
+}
+
 }  // namespace fastcql

@@ -13,3 +13,5 @@ cdef extern from "cpython/references.h" namespace "fastcql":
     object load_once(PyObject** field)
     object put_once(PyObject** field, object value)
     PyObject* find_in_pairs(PyObject** field, object key)
+    object get_value(dict values, object key, object otherwise)
+    object get_item(list items, Py_ssize_t index)

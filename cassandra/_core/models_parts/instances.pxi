@@ -9,15 +9,16 @@
 from copy import deepcopy
 
 from cassandra._core.cpython.interpreter cimport is_subclass, new_object, state_of_class
-from cassandra._core.cpython.references cimport EpochReader, borrow_reference, load_reference, put_once, store_reference
+from cassandra._core.cpython.references cimport (
+    EpochReader, borrow_reference, get_value, load_reference, put_once, store_reference,
+)
 
 cdef extern from "Python.h":
     PyTypeObject* TYPE "Py_TYPE"(PyObject* o)
-    void INCREF "Py_INCREF"(PyObject* o)
-    void DECREF "Py_DECREF"(PyObject* o)
     PyObject* GET_TUPLE "PyTuple_GET_ITEM"(PyObject* t, Py_ssize_t i)
     void SET_TUPLE "PyTuple_SET_ITEM"(PyObject* t, Py_ssize_t i, PyObject* v)
     tuple PyTuple_New(Py_ssize_t n)
+    void INCREF "Py_INCREF"(PyObject* o)
     bint PyDict_Next(dict d, Py_ssize_t* step, PyObject** key, PyObject** value)
     int SET_ATTRIBUTE "PyObject_GenericSetAttr"(object o, object name, object value) except -1
     bint GC_IS_TRACKED "PyObject_GC_IsTracked"(PyObject* o)
@@ -27,13 +28,6 @@ cdef extern from "Python.h":
     void GC_UNTRACK "PyObject_GC_UnTrack"(void* o)
 
 cdef object _missing = object()
-
-
-cdef inline object Ref_take(PyObject* o):
-    """Adopt a new reference."""
-    cdef object result = <object>o
-    DECREF(o)
-    return result
 
 
 cdef inline void set_item(tuple made, Py_ssize_t at, PyObject* value) noexcept:
@@ -58,6 +52,7 @@ cdef inline void track_instance(object one) noexcept:
 cdef enum:
     MAX_ELEMENTS = 65535  # of a container
 
+
 @cython.final
 cdef class Kind:
     """The values of a column that are stored as they are: those of exactly the class *cls*, or, with *item*, lists,
@@ -76,6 +71,9 @@ cdef class Kind:
         self.value = value
 
     def __call__(self, value):
+        return self.copy(value)
+
+    cdef object copy(self, value):
         if value is None:
             return self.cls()
         if self.cls is list:
@@ -109,31 +107,29 @@ cdef class Kind:
                     return False
         return True
 
-    cdef bint is_same(self, value, before) except -1:
-        """True if the container *value* has the elements of *before*, as it is in a row: None is an empty one."""
-        if type(value) is not self.cls:
-            return False
-        if before is None or not before:
-            return not value
-        return value == (before if type(before) is self.cls else self(before))
-
 
 @cython.final
 cdef class InstanceLayout:
     """The index of each column. The first indexes are those of a row, the others those of values that all rows of a
     result share. *converters* has None for a value that is read unmodified, a :class:`Kind` for a container that is
-    copied, else the function that converts it."""
+    copied, else the function that converts it. *columns*: names of all columns of the model."""
 
     cdef readonly tuple names
     cdef readonly tuple converters
     cdef dict _indexes
+    cdef vector[Py_ssize_t] places  # of the columns of the model; -1: not in the layout
+    cdef bint is_stored  # True if the layout has all columns of the model, and its values are the stored ones
 
-    def __cinit__(self, names, converters):
+    def __cinit__(self, names, converters, columns=()):
         self.names = tuple([intern_name(name) for name in names])
         self.converters = tuple(converters)
         if len(self.names) != len(self.converters):
             raise ValueError(f"{len(self.converters)} converters for {len(self.names)} columns")
         self._indexes = {name: place for place, name in enumerate(self.names)}
+        self.is_stored = all([convert is None or type(convert) is Kind for convert in self.converters])
+        for name in columns:
+            self.places.push_back(self._indexes.get(name, -1))
+            self.is_stored = self.is_stored and name in self._indexes
 
     def __len__(self):
         return len(self.names)
@@ -182,9 +178,9 @@ cdef class Instance:
     cdef public bint _is_persisted
     cdef bint _was_set
 
-    # Of a model class, whose metaclass sets them: the name of its connection, and precomputed objects.
+    # Of a model class, whose metaclass sets them: the name of its connection, and its ModelPlan.
     __connection__ = None
-    _shapes = None
+    _plan = None
 
     def __setattr__(self, name, value):
         track_instance(self)
@@ -279,42 +275,23 @@ cdef class Instance:
         """Names of the values that the application set."""
         return self.explicit()
 
-    def _came(self, name, missing=None):
+    def _loaded(self, name, missing=None):
         """Return the loaded value of the column *name*, converted; *missing* if it was not loaded."""
         return self.converted_value(name, missing)
 
-    def _is_known(self, name):
+    cdef bint is_explicit(self, name) except -1:
+        """True if the application set the value of the column *name*."""
+        cdef EpochReader reader
+        reader.announce()
+        cdef set explicit = self.explicit_or_none()
+        return explicit is not None and name in explicit
+
+    cdef bint is_known(self, name) except -1:
         """True if the value of the column *name* was loaded or written."""
         cdef EpochReader reader
         reader.announce()
         cdef InstanceLayout layout = self.layout()
         return layout is not None and name in layout._indexes
-
-    cdef tuple row_in_layout(self, InstanceLayout wanted):
-        """Return the loaded or written row with the columns of *wanted*, which is then a layout for it; None if a
-        column was not loaded, or is converted when it is read."""
-        cdef EpochReader reader
-        cdef list found
-        cdef tuple row
-        cdef Py_ssize_t place
-        reader.announce()
-        cdef InstanceLayout layout = self.layout()
-        if layout is None:
-            return None
-        if layout is wanted and not <tuple>borrow_reference(shared_of(self)):
-            row = <tuple>borrow_reference(row_of(self))
-            return row if len(row) == len(wanted.names) else None
-        found = []
-        for name in wanted.names:
-            known = layout._indexes.get(name)
-            if known is None:
-                return None
-            place = known
-            convert = layout.converters[place]
-            if convert is not None and type(convert) is not Kind:
-                return None
-            found.append(self.loaded_value(place))
-        return tuple(found)
 
     cdef inline bint has_own_attributes(self) except -1:
         """True if an attribute of its own was set."""
@@ -322,33 +299,26 @@ cdef class Instance:
 
     def update(self, **values):
         """Set these values, and write the changed ones."""
-        if row_updates is None or not row_updates.try_write(self, values):
+        cdef ModelPlan plan = plan_of(type(self))
+        if plan is None or not plan.write_now(self, values):
             self._update_by_slow_path(values)
         return self
 
     def save(self):
         """Insert the row, or write its changes."""
-        if row_saves is None or not row_saves.try_write(self):
+        cdef ModelPlan plan = plan_of(type(self))
+        if plan is None or not plan.write_now(self, None):
             self._save_by_slow_path()
         return self
 
     def _save_by_slow_path(self):
-        """Override. As :meth:`save`, if more has to be done than to bind the values."""
+        """Override. As :meth:`save`, by methods that the model, or a program, overrides."""
         raise NotImplementedError
 
     def _update_by_slow_path(self, dict values not None):
-        """Override. As :meth:`update`, if more has to be done than to bind the values."""
+        """Override. As :meth:`update`, by methods that the model, or a program, overrides, and for values that are
+        refused."""
         raise NotImplementedError
-
-    def _set_all(self, dict values not None):
-        """Set the values as attribute assignments do."""
-        self.set_all(values)
-
-    cdef int set_all(self, dict values) except -1:
-        track_instance(self)
-        self.explicit().update(values)
-        self.now().update(values)
-        return 0
 
     def __reduce__(self):
         """Pickle loaded values, converted, and a mark for those that have a converter: converters are not pickled."""
@@ -472,7 +442,7 @@ cdef class ColumnAccess:
         one = <Instance?>instance
         now = one.current_or_none()
         if now is not None:
-            value = now.get(self._name, _missing)
+            value = get_value(now, self._name, _missing)
             if value is not _missing:
                 return value
         layout = one.layout()

@@ -132,3 +132,15 @@ cdef class PlanCache:
 
 cdef object last_plan_of(PlanCache cache):
     return load_reference(last_plan_field(cache))
+
+
+cdef class LastUse:
+    def __init__(self, double now):
+        self.seconds.store(now)
+
+    @property
+    def at(self):
+        return self.seconds.load()
+
+    def note(self, double now):
+        note_use(self, now)

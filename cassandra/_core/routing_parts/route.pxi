@@ -2,6 +2,11 @@
 
 # ---- the fields of a host that routing reads on every request: base of ``Host``
 
+cdef extern from "routing/load.h" namespace "fastcql" nogil:
+    bint less_loaded(const ShardLoad& first, const ShardLoad& second)
+    bint less_loaded_of_token "fastcql::less_loaded"(const HostLoad& first, const HostLoad& second, int64_t token)
+
+
 cdef enum:
     UNKNOWN = 0
     DOWN = 1
@@ -10,8 +15,8 @@ cdef enum:
 
 
 cdef class HostState:
-    cdef atomic[int8_t] up
-    cdef public Py_hash_t _hash
+    def __cinit__(self, *args, **kwargs):
+        self.load = make_shared[HostLoad]()
 
     @property
     def is_up(self):
@@ -33,6 +38,36 @@ cdef class HostState:
 
     def __hash__(self):
         return self._hash
+
+
+cdef ShardLoad* load_of(HostState host, shard, token) except NULL:
+    """Return the load of *shard*; if it is None, of the shard of *token*; if that is None, of the first one."""
+    cdef HostLoad* load = host.load.get()
+    if shard is not None:
+        return &load.of_shard(<uint32_t> shard)
+    return &load.of_shard(0) if token is None else &load.of_token(<int64_t> token)
+
+
+def set_sharding(HostState host not None, ShardingInfo sharding):
+    if sharding is None:
+        host.load.get().set_sharding(1, 0)
+    else:
+        host.load.get().set_sharding(sharding.shards_count, sharding.sharding_ignore_msb)
+
+
+def least_loaded_first(list hosts not None, list shards, token):
+    cdef vector[ShardLoad*] loads
+    cdef Py_ssize_t place, i
+    for place, host in enumerate(hosts):
+        if not isinstance(host, HostState):  # a substitute of a program
+            return
+        loads.push_back(load_of(<HostState> host, None if shards is None else shards[place], token))
+    for place in range(1, len(hosts)):
+        for i in range(place, 0, -1):
+            if less_loaded(loads[i - 1][0], loads[i][0]):
+                break
+            loads[i - 1], loads[i] = loads[i], loads[i - 1]
+            hosts[i - 1], hosts[i] = hosts[i], hosts[i - 1]
 
 
 cdef inline int8_t state_of(HostState host) noexcept:
@@ -93,13 +128,17 @@ cdef extern from "routing/ring.h" namespace "fastcql" nogil:
     cdef cppclass RandomSource:
         RandomSource()
         RandomSource(uint64_t seed)
+        cppclass Two:
+            size_t first, second
         size_t below(size_t count)
+        Two two_below(uint32_t count)
 
     cdef cppclass RouteHost:
         RouteHost()
         void* host
         void* average
         void* targets
+        HostLoad* load
         int8_t distance
 
     cdef cppclass RouteHostTable:
@@ -176,15 +215,17 @@ cdef class RouteHosts:
     cdef vector[vector[uint16_t]] tiers
     cdef RandomSource random
     cdef object average_of, in_flight  # None: latency is ignored
+    cdef bint by_load
 
     def __cinit__(
         self, Count epoch, uint64_t made_at_epoch, Count turn, distance, by_id, tiers, predicates, tablets, seed,
-        average_of=None, in_flight=None,
+        average_of=None, in_flight=None, bint by_load=False,
     ):
         cdef vector[uint16_t] tier
         self.table = new RouteHostTable()
         self.average_of = average_of
         self.in_flight = in_flight
+        self.by_load = by_load
         self.epoch = epoch
         self.made_at_epoch = made_at_epoch
         self.turn = turn
@@ -230,6 +271,7 @@ cdef class RouteHosts:
         entry.host = <void*> host
         entry.average = <void*> average
         entry.targets = <void*> targets
+        entry.load = (<HostState> host).load.get()
         self.kept.append((host, average, targets))  # also that the host's id() stays its own
         at = self.table.add(entry)
         if at < 0:
@@ -260,7 +302,7 @@ cdef class RouteHosts:
             with cython.critical_section(self):
                 if len(known) - 1 == <Py_ssize_t> target.shard:  # else added by another thread meanwhile
                     known.append(target)
-        return <Target> known[shard + 1]
+        return <Target> get_item(known, shard + 1)
 
     cdef bint is_suspect(self, size_t position) noexcept:
         return state_of(<HostState> self.table[0][position].host) == SUSPECT
@@ -272,10 +314,15 @@ cdef class RouteHosts:
         return True
 
     # Return the index in *positions* of the replica to use: one of the nearest whose state is *wanted* (UP, SUSPECT),
-    # at random or, if *ordered*, the first one. NOT_A_MEMBER if there is none.
-    cdef int choose(self, const int* positions, size_t count, bint ordered, signed char wanted) except -2:
+    # the first one if *ordered*. Otherwise two of them are drawn, and the less loaded one is used: loads are those of
+    # the shards of *tablet*, or of *token* if that is NULL. NOT_A_MEMBER if there is none.
+    cdef int choose(
+        self, const int* positions, size_t count, bint ordered, signed char wanted, const FoundTablet* tablet,
+        int64_t token,
+    ) except -2:
         cdef uint8_t nearest[MANY]
         cdef size_t found = 0, i
+        cdef RandomSource.Two two
         cdef int best = 127, far
         for i in range(count):
             if positions[i] < 0:
@@ -294,11 +341,26 @@ cdef class RouteHosts:
             return NOT_A_MEMBER
         if ordered or found == 1:
             return nearest[0]
+        if self.average_of is None and self.by_load:
+            two = self.random.two_below(<uint32_t> found)
+            i, found = nearest[two.first], nearest[two.second]
+            return <int> (i if self.is_less_loaded(positions, i, found, tablet, token) else found)
         i = self.random.below(found)
         if self.average_of is None:
             return nearest[i]
         found = (i + 1 + self.random.below(found - 1)) % found
         return nearest[i] if self.is_better(positions[nearest[i]], positions[nearest[found]]) else nearest[found]
+
+    cdef inline bint is_less_loaded(
+        self, const int* positions, size_t first, size_t second, const FoundTablet* tablet, int64_t token
+    ) noexcept:
+        cdef HostLoad* one = self.table[0][positions[first]].load
+        cdef HostLoad* other = self.table[0][positions[second]].load
+        if tablet == NULL:
+            return less_loaded_of_token(one[0], other[0], token)
+        return less_loaded(
+            one.of_shard(replica_shard(tablet.replicas[first])), other.of_shard(replica_shard(tablet.replicas[second]))
+        )
 
     # True unless the first is clearly slower than the second. A host without a measurement takes the other's.
     cdef bint is_better(self, size_t first, size_t second) except -1:
@@ -417,12 +479,12 @@ cdef class RoutePlan:
                 positions[i] = hosts.position_of(replica_host(found.replicas[i]))
             at = NOT_A_MEMBER
             if self.leader_first and count:
-                at = hosts.choose(positions, 1, True, wanted)
+                at = hosts.choose(positions, 1, True, wanted, found, token)
             if at == NOT_A_MEMBER:
-                at = hosts.choose(positions, count, self.ordered, wanted)
+                at = hosts.choose(positions, count, self.ordered, wanted, found, token)
             return None if at == NOT_A_MEMBER else hosts.target(positions[at], replica_shard(found.replicas[at]))
         count = routes.find(token, positions)
-        at = hosts.choose(positions, count, self.ordered, wanted)
+        at = hosts.choose(positions, count, self.ordered, wanted, NULL, token)
         return None if at == NOT_A_MEMBER else hosts.target(positions[at], NO_SHARD)
 
     # Try the hosts that are up first, and the suspects only if there are none.

@@ -71,34 +71,23 @@ cdef class _TabletHosts:
     """Python ids of the numbered hosts. They are made on first use."""
 
     cdef shared_ptr[NativeHosts] native
-    cdef list known  # by number; None: not made yet
+    cdef dict known  # by number; one is set once
     cdef dict numbers  # of hosts looked up before: of a UUID by its int, which is hashed without Python code
     cdef dict others  # of host ids that are not UUIDs
 
     def __cinit__(self):
         self.native.reset(new NativeHosts())
-        self.known = []
+        self.known = {}
         self.numbers = {}
         self.others = {}
 
     cdef object name(self, uint16_t number):
         cdef HostId id
-        while len(self.known) <= number:
-            self.known.append(None)
-        name = self.known[number]
+        name = self.known.get(number)
         if name is None:
             id = self.native.get().id(number)
-            name = UUID(bytes=(<const char*> id.data())[:16])
-            if self.known[number] is None:  # another thread may have set it meanwhile
-                self.known[number] = name
-            name = self.known[number]
+            name = self.known.setdefault(number, UUID(bytes=(<const char*> id.data())[:16]))
         return name
-
-    cdef void set_name(self, uint16_t number, object name):
-        while len(self.known) <= number:
-            self.known.append(None)
-        if self.known[number] is None:
-            self.known[number] = name
 
     # Return the number of *name*, -1 if it has none.
     cdef int look_up(self, object name) except -2:
@@ -113,8 +102,7 @@ cdef class _TabletHosts:
         memcpy(id.data(), PyBytes_AS_STRING(name.bytes), 16)
         if not self.native.get().look_up(id, number):
             return -1
-        self.numbers[key] = number
-        return number
+        return self.numbers.setdefault(key, number)
 
     cdef uint16_t intern(self, object name) except? 65535:
         cdef int found = self.look_up(name)
@@ -125,12 +113,11 @@ cdef class _TabletHosts:
         if isinstance(name, UUID):
             memcpy(id.data(), PyBytes_AS_STRING(name.bytes), 16)
             number = self.native.get().intern(id)
-            self.numbers[name.int] = number
-            self.set_name(number, name)
-            return number
+            self.known.setdefault(number, name)
+            return self.numbers.setdefault(name.int, number)
         memset(id.data(), 0, 16)
         number = self.native.get().add(id)
-        self.set_name(number, name)
+        self.known.setdefault(number, name)
         return self.others.setdefault(name, number)
 
 

@@ -111,27 +111,22 @@ cdef extern from "Python.h":
 
 # A task implemented in C reads the result of a future implemented in C in place. On any other object it calls a method
 # whose name it creates first, which costs as much as all other steps of the wake-up. It discards the result, because
-# its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done.
-cdef extern from *:
-    """
-    static PyObject* fastcql_done_future = Py_None;
-    """
-    PyObject* done_future "fastcql_done_future"
-
+# its coroutine gets it from the object that it yielded. So tasks are woken with a future that is done: each loop has
+# one, as reading the result sets a field of the future.
 
 ctypedef const void* Method
 
-cdef atomic[Method] task_wakeup_method  # of C tasks, once one was seen; the future is set before, and once
+cdef atomic[Method] task_wakeup_method  # of C tasks, once one was seen
 
 
 cdef object wakeup_argument(callback, _Awaiting awaiting):
     """Return the argument for *callback*."""
     cdef const void* method = method_of(callback)
-    if method == NULL:
+    if method == NULL or awaiting.queue is None or awaiting.queue.done_future is None:
         return awaiting
     if task_wakeup_method.load() == NULL:
         learn_task_wakeup(method, callback)
-    return load_once(&done_future) if method == task_wakeup_method.load() else awaiting
+    return awaiting.queue.done_future if method == task_wakeup_method.load() else awaiting
 
 
 cdef void learn_task_wakeup(const void* method, callback) noexcept:
@@ -140,14 +135,22 @@ cdef void learn_task_wakeup(const void* method, callback) noexcept:
     try:
         import asyncio
 
-        if not isinstance(callback.__self__, asyncio.Task):
-            return
+        if isinstance(callback.__self__, asyncio.Task):
+            task_wakeup_method.store(method)
+    except Exception:
+        return
+
+
+cdef object new_done_future():
+    """Return a future that is done, or None."""
+    import asyncio
+
+    try:
         future = asyncio.Future(loop=_NoLoop())
         future.set_result(None)
     except Exception:  # another asyncio implementation: its tasks are called with the awaited object
-        return
-    put_once(&done_future, future)
-    task_wakeup_method.store(method)
+        return None
+    return future
 
 
 class _NoLoop:
@@ -384,6 +387,7 @@ cdef class CompletionQueue:
     cdef list completed  # waiters, _Awaiting or _Waiter, that have their outcome
     cdef list resuming  # the same, used by the loop's thread; the oldest one last
     cdef object interruption  # exception of a signal handler during drain()
+    cdef object done_future  # wakes tasks of the loop, see wakeup_argument(); set once
 
     def __cinit__(self):
         self.process = fork_generation()
@@ -506,7 +510,7 @@ cdef dict _adapters = adapters
 
 
 cdef LoopAdapter find_adapter(loop):
-    return _adapters.get(PyLong_FromVoidPtr(<void*> loop))
+    return get_value(_adapters, PyLong_FromVoidPtr(<void*> loop), None)
 
 
 cdef inline LoopAdapter adapter_of(loop):
@@ -654,7 +658,8 @@ cdef LoopAdapter open_adapter(loop):
     import weakref
 
     key = id(loop)
-    queue = CompletionQueue()
+    cdef CompletionQueue queue = CompletionQueue()
+    queue.done_future = new_done_future()
     try:
         # In a new context: else the context of the first request would live as long as the loop, and apply to all.
         contextvars.Context().run(loop.add_reader, queue.fileno(), queue.drain)

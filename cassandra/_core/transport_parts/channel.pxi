@@ -1,4 +1,5 @@
-# Channel: one connection. ConnectionSelector: selects the connection of a pool for a request.
+# Channel: one connection. ConnectionBase: base of Connection. ConnectionSelector: selects the connection of a pool for a
+# request.
 
 cdef inline SubmitResult submit_bytes(
     Channel channel, const uint8_t* data, size_t size, Operation operation, uint32_t attempt, double limit, bint later
@@ -9,7 +10,7 @@ cdef inline SubmitResult submit_bytes(
     Py_INCREF(operation)  # the stream's reference
     cdef SubmitResult submitted = channel.core.submit(data, size, &operation.core, attempt, limit, later)
     if not channel.reactor.core.drops.empty():
-        drop_operations(channel.reactor.core.drops.take_all())
+        drop_list(channel.reactor.core.drops.take_all())
     if submitted.status != SubmitStatus.Accepted:
         Py_DECREF(operation)
         channel.refuse(submitted.status)
@@ -31,6 +32,7 @@ cdef class Channel:
     cdef object on_quiet
     cdef object compressor
     cdef Decompressor decompressor
+    cdef bint draining
 
     def __init__(self):
         raise TypeError("channels are made by Reactor.connect")
@@ -60,8 +62,12 @@ cdef class Channel:
     cdef int refuse(self, SubmitStatus status) except -1:
         if status == SubmitStatus.NoMemory:
             raise MemoryError("no memory for a request")
+        if status == SubmitStatus.Busy and self.draining:
+            raise error_class("ConnectionShutdown")("the connection is being closed")
         if status == SubmitStatus.Busy:
             why = "a USE is under way" if self.core.held() else "no free stream"
+            if self.core.is_window_full():
+                why = f"the server is overloaded, {self.core.window():.3g} requests at a time are sent"
             text = (
                 f"{why}: {self.core.in_flight()} requests in flight, "
                 f"{self.core.orphaned()} orphaned, {self.core.max_requests()} allowed"
@@ -115,6 +121,12 @@ cdef class Channel:
         else:
             self.core.close(Ref[Reason].adopt(reason_of(error)))
 
+    def drain(self):
+        if self.draining or self.core.reactor().foreign():
+            return
+        self.draining = True
+        self.core.hold()
+
     def leave_to_parent(self):
         if self.core.reactor().foreign():
             self.core.close_copy()
@@ -144,6 +156,22 @@ cdef class Channel:
     def set_limit(self, Limit limit not None):
         self.limit = limit
         self.core.set_limit(limit.core)
+
+    def set_load(self, HostState host not None, shard):
+        self.core.set_load(host.load, load_of(host, shard, None)[0])
+
+    def follow_overload(self):
+        self.core.follow_overload()
+
+    @property
+    def window(self):
+        return float("inf") if self.core.reactor().foreign() else self.core.window()
+
+    @property
+    def is_full(self):
+        if self.core.in_flight() + self.core.orphaned() >= self.core.max_requests():
+            return True
+        return not self.core.reactor().foreign() and self.core.is_window_full()
 
     def watch_quiet(self, double patience, on_quiet not None):
         if self.core.closed():
@@ -190,6 +218,10 @@ cdef class Channel:
     @property
     def bytes_sent(self):
         return self.core.bytes_sent()
+
+    @property
+    def submitted(self):
+        return self.core.submitted()
 
     @property
     def bytes_received(self):
@@ -278,6 +310,46 @@ cdef class Hold:
             (<Channel> channel).let_go()
 
 
+# ---- connections
+#
+# Abstract classes that upper layers implement: a cpdef method looks up the override of a subclass by name, only here;
+# fields are in C. Native code uses no other name of an upper layer: tests/test_native_attributes.py checks it.
+
+
+cdef class ConnectionBase:
+    cdef public object dialect
+    cdef public object results  # decodes responses
+    cdef public object reactor
+    cdef public Channel channel  # None before it is open
+    cdef public Channel direct  # the channel if it takes frames unmodified; None: submit() transforms them
+    cdef public int orphaned_threshold
+    cdef public HostRecorder recorder  # counts the requests to its host; None without metrics
+
+    def __cinit__(self, *args, **kwargs):
+        self.orphaned_threshold = INT_MAX
+
+    cpdef object submit(self, frame, Operation operation, attempt=0, timeout=None, later=False):
+        raise NotImplementedError
+
+    cpdef object orphan(self, stream, Operation operation, attempt=0):
+        raise NotImplementedError
+
+    @cython.final
+    cdef int put(
+        self, bytes frame, Operation operation, uint32_t attempt, timeout, bint later, SubmitResult* submitted
+    ) except -1:
+        """As submit(), with the time of sending; in native code if the channel takes frames unmodified."""
+        if self.direct is None:
+            submitted.started = monotonic_now()
+            submitted.stream = self.submit(frame, operation, attempt, timeout, later)
+        else:
+            submitted[0] = self.direct.put(frame, operation, attempt, limit_of(timeout), later)
+        return 0
+
+    cdef bint closed(self) noexcept:
+        return self.channel is not None and self.channel.core.closed()
+
+
 # ---- ConnectionSelector: selects the connection of a pool for a request, in one native step
 
 
@@ -316,5 +388,7 @@ cdef bint has_capacity(ConnectionBase connection) noexcept:
         return False
     cdef int given_up = channel.core.orphaned()
     if channel.core.in_flight() + given_up >= channel.core.max_requests():
+        return False
+    if channel.core.is_window_full():
         return False
     return given_up == 0 or given_up < connection.orphaned_threshold

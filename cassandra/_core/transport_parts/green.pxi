@@ -28,7 +28,7 @@ cdef class _GreenQueue(CompletionQueue):
         self.core.take_all(operations)
         for core in operations:
             operation = <Operation> core.self
-            sleepers = green_waiting.get(PyLong_FromVoidPtr(<void*> operation))
+            sleepers = get_value(green_waiting, PyLong_FromVoidPtr(<void*> operation), None)
             if sleepers:
                 leave_outcomes(operation)
                 ended.extend(sleepers)
@@ -84,7 +84,7 @@ cdef inline bint greenlets_wait(Operation operation) except -1:
 cdef void wake_greenlets(Operation operation) noexcept:
     """Wake the greenlets: the operation is finished, or its outcomes were passed to another thread."""
     try:
-        for sleeper in green_waiting.get(PyLong_FromVoidPtr(<void*> operation), ()):
+        for sleeper in get_value(green_waiting, PyLong_FromVoidPtr(<void*> operation), ()):
             sleeper.release()
     except BaseException as exception:
         report(exception, operation)

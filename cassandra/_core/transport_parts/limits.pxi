@@ -1,4 +1,4 @@
-# Limits on requests in flight, see cpp/transport/limits.h: of channels that share one, and of a client to a host; and the admission queue of requests that
+# Limits on requests in flight that channels share, see cpp/transport/limits.h; and the admission queue of requests that
 # wait at a full limit, see _session/request/admission.py.
 
 
@@ -157,52 +157,3 @@ cdef class AdmissionQueue:
             self.notified = False
             changes, self.changes = self.changes, none
         return changes
-
-
-# ---- the window of a host
-
-cdef extern from "transport/limits.h" namespace "fastcql" nogil:
-    cdef cppclass CHostWindow "fastcql::HostWindow":
-        CHostWindow(uint32_t first, uint32_t most) except +
-        uint32_t size()
-        uint32_t in_flight()
-        bint has_room()
-        void sent()
-        void answered()
-        void gone()
-        void congested(Nanos sent, Nanos now)
-
-
-@cython.final
-cdef class HostWindow:
-    cdef CHostWindow* window
-
-    def __cinit__(self, uint32_t first, uint32_t most):
-        self.window = new CHostWindow(first, most)
-
-    def __dealloc__(self):
-        del self.window
-
-    @property
-    def size(self):
-        return self.window.size()
-
-    @property
-    def in_flight(self):
-        return self.window.in_flight()
-
-    @property
-    def has_room(self):
-        return self.window.has_room()
-
-    def sent(self):
-        self.window.sent()
-
-    def answered(self):
-        self.window.answered()
-
-    def gone(self):
-        self.window.gone()
-
-    def congested(self, double sent):
-        self.window.congested(<Nanos> (sent * <double> SECOND), monotonic_now())

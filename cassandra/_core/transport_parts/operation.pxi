@@ -105,12 +105,6 @@ cdef class Operation:
             self.core.give_back(move(batch))
         return taken
 
-    def _take_into(self, found not None):
-        """Append all outcomes to *found*, a deque, in one native section. Return True if there were any but nudges."""
-        cdef list news = [one for one in self._take_all() if one[0] != NO_SLOT]
-        found.extend(news)
-        return len(news) > 0
-
     def _wait(self, timeout=None):
         return self.wait(NO_TIMEOUT if timeout is None else timeout)
 
@@ -213,6 +207,9 @@ cdef class Operation:
     cdef void rearm(self) noexcept:
         self.enter_process()
         drop_references(self, self.core.rearm())
+
+    def _set_prompt(self, bint watched=True):
+        self.core.set_prompt(watched)
 
     def _set_eager(self):
         self.set_eager()
@@ -395,6 +392,22 @@ cdef void drop_operations(COperation* list) noexcept:
         core = core.next_drop
         drop_references(operation, operation.core.leave_drop_list())
         operation = None
+
+
+cdef extern from *:
+    """
+    #include <atomic>
+    static std::atomic<void (*)(fastcql::Operation*)> fastcql_drop{nullptr};
+    static void fastcql_drop_list(fastcql::Operation* list) noexcept {
+        fastcql_drop.load(std::memory_order_acquire)(list);
+    }
+    static void fastcql_set_drop(void (*drop)(fastcql::Operation*)) noexcept { fastcql_drop.store(drop); }
+    """
+    void drop_list "fastcql_drop_list"(COperation* list) noexcept
+    void set_drop "fastcql_set_drop"(void (*drop)(COperation*) noexcept) noexcept
+
+
+set_drop(drop_operations)  # or what also counts requests, see metrics.pxi
 
 
 cdef Attempt attempt_in(tuple attempts, uint32_t number):

@@ -1,6 +1,38 @@
 # ExecutePlan: the fast path of the requests of one prepared statement. Immutable, so that any thread may use it: when
 # something that it depends on has changed, another plan is made. It is kept with the statement, and does not keep a
-# session alive.
+# session alive. RequestHooks: the slow path, which an upper layer implements (see ConnectionBase).
+
+
+cdef class RequestHooks:
+    cpdef object send(self, Request request, int64_t page):
+        raise NotImplementedError
+
+    cpdef object send_to(self, Request request, Target target, int64_t page):
+        raise NotImplementedError
+
+    cpdef object look(self, Request request):
+        raise NotImplementedError
+
+    cpdef object speculate(self, Request request, int64_t page):
+        raise NotImplementedError
+
+    cpdef object read_plain(self, Request request, Attempt attempt, Frame frame):
+        raise NotImplementedError
+
+    cpdef object process(self, Request request, Attempt attempt, answer):
+        raise NotImplementedError
+
+    cpdef bint is_repeatable(self) except -1:
+        raise NotImplementedError
+
+    cpdef object gave_up(self, Request request, Attempt attempt):
+        raise NotImplementedError
+
+    cpdef bint may_be_executed(self, Request request) except -1:
+        raise NotImplementedError
+
+    cpdef bint is_as_compiled(self) except -1:
+        raise NotImplementedError
 
 
 cdef ConnectionBase connection_of(PoolFields pool, bint routed, int64_t token, shard):
@@ -26,6 +58,7 @@ cdef class ExecutePlanBase:
     """Encodes requests, selects host and connection, and submits."""
 
     cdef readonly object prepared
+    cdef LastUse last_use
     cdef readonly object profile
     cdef dict profiles
     cdef object default_key
@@ -34,7 +67,7 @@ cdef class ExecutePlanBase:
     cdef readonly object settings_epoch
     cdef MetadataFields metadata
     cdef readonly object state
-    cdef PageObserver metrics
+    cdef readonly RequestRecorder metrics
     cdef readonly bint direct
     cdef object kind
     cdef readonly object template
@@ -51,14 +84,21 @@ cdef class ExecutePlanBase:
     cdef object unset
     cdef object own_options
     cdef readonly object latency_recorder
+    cdef readonly RequestObserver observer
+    cdef readonly SpeculationQueue speculation  # None: no request is executed a second time
+    cdef readonly TableWrites writes  # of the table that it writes or reads, if pages of that are cached; else None
+    cdef readonly ResultCache cache  # of the statement; None: its results are not cached
+    cdef _Shape shape  # of its pages in the cache
 
     def __init__(
-        self, *, prepared, profile, dict profiles, default_key, ProfileFields default_profile, int64_t default_version,
-        settings_epoch, MetadataFields metadata not None, state, metrics, bint direct, kind not None, template,
-        TimestampClock clock, timestamps, on_ahead, route, dialect, timeout, row_factory, int prefetch, result_plan,
-        not_sent, unset, own_options, latency_recorder,
+        self, *, prepared, LastUse last_use not None, profile, dict profiles, default_key, ProfileFields default_profile, int64_t default_version,
+        settings_epoch, MetadataFields metadata not None, state, RequestRecorder metrics, bint direct, kind not None,
+        template, TimestampClock clock, timestamps, on_ahead, route, dialect, timeout, row_factory, int prefetch, result_plan,
+        not_sent, unset, own_options, latency_recorder, RequestObserver observer, SpeculationQueue speculation=None,
+        TableWrites writes=None, ResultCache cache=None,
     ):
         self.prepared = prepared
+        self.last_use = last_use
         self.profile = profile
         self.profiles = profiles
         self.default_key = default_key
@@ -84,6 +124,10 @@ cdef class ExecutePlanBase:
         self.unset = unset
         self.own_options = own_options
         self.latency_recorder = latency_recorder
+        self.observer = observer
+        self.speculation = speculation
+        self.writes = writes
+        self.cache = cache
 
     cpdef RequestHooks execution(self, Request request):
         raise NotImplementedError
@@ -104,8 +148,9 @@ cdef class ExecutePlanBase:
         )
 
     cdef bint is_profile(self, session, key) except -1:
-        if self.profiles is not None and key is self.default_key and self.profiles.get(key) is self.default_profile:
-            if self.default_profile._version == self.default_version:
+        if self.profiles is not None and key is self.default_key:
+            found = get_value(self.profiles, key, None)
+            if found is self.default_profile and self.default_profile._version == self.default_version:
                 return True
         return (<SessionFields?> session)._resolve_profile(key) is self.profile
 
@@ -143,7 +188,9 @@ cdef class ExecutePlanBase:
         cdef bint routed
         frame = encode_by_template(self.template, values, self.timestamp(), &hashed, &routed)
         cdef Request request = new_object(self.kind, ())
-        request.begin(session, self.metrics, self.timeout, seconds_now())
+        cdef double now = seconds_now()
+        note_use(self.last_use, now)
+        request.begin(session, self.metrics, self.timeout, now)
         request.row_factory = row_factory
         request._prefetch = self.prefetch
         request.result_plan = self.result_plan
@@ -157,7 +204,10 @@ cdef class ExecutePlanBase:
         if own is not None:
             for name, value in own.items():
                 setattr(request, name, value)
-        if not self.launch(request):
+        if self.observer is not None:
+            self.observer.observe_page(request)
+        cdef RequestHooks hooks = request.known_hooks()  # made if the tracker has read the statement
+        if (hooks is not None and not hooks.is_as_compiled()) or not self.launch(request):
             request.hooks().send(request, 0)
         return request
 
@@ -165,11 +215,11 @@ cdef class ExecutePlanBase:
         return self.launch(request)
 
     cdef bint launch(self, Request request) except -1:
-        cdef Attempt attempt
+        cdef Attempt attempt = None
         cdef ConnectionBase connection
         cdef SubmitResult submitted
         cdef Target target
-        cdef double started
+        cdef _TrackedLatency latency = None
         if self.route is None:
             return False
         target = target_of(self.route, request.routed, request.hashed)
@@ -189,20 +239,24 @@ cdef class ExecutePlanBase:
                 attempt.started = seconds_now()  # without the GIL, the response may be processed before sent()
             request.register_first(attempt, host)
             request._picked = target
-            if connection.direct is None:
-                later = waits_in_turn(connection.reactor)
-                started = seconds_now()
-                attempt.note_stream(connection.submit(request._frame, request, 0, request.timeout, later), started)
-            else:
-                later = waits_in_turn(connection.direct.reactor)
-                submitted = connection.direct.put(request._frame, request, 0, limit_of(request.timeout), later)
-                attempt.note_stream(submitted.stream, <double> submitted.started / <double> SECOND)
-        except self.not_sent:
+            if request._tracked is not None:
+                request._tracking.sending(request, attempt)
+            if self.speculation is not None:
+                latency = track_latency(request, self.speculation.tracker)
+            later = waits_in_turn(connection.reactor)
+            connection.put(request._frame, request, 0, request.timeout, later, &submitted)
+            attempt.note_stream(submitted.stream, <double> submitted.started / <double> SECOND)
+        except self.not_sent as error:
+            if request._tracked is not None and attempt is not None:
+                request._tracking.ended(request, attempt, error)
             request.withdraw_first()
             request._picked = None
             return False
         if request.is_concluded():  # it ended meanwhile
             request._give_up(attempt)
+        if latency is not None:
+            reactor = connection.reactor
+            self.speculation.add(latency, request, attempt.page, <Reactor> reactor if type(reactor) is Reactor else None)
         return True
 
     # ---- requests of a batch (RequestBatch)
@@ -210,9 +264,6 @@ cdef class ExecutePlanBase:
     cdef bint submit_to_batch(self, RequestBatch batch, int64_t index, values) except -1:
         cdef InFlightRequest request
         cdef ConnectionBase connection
-        cdef SubmitResult submitted
-        cdef int64_t stream
-        cdef double started
         cdef int64_t slot = index % NO_SLOT
         cdef int64_t hashed
         cdef bint routed
@@ -228,31 +279,18 @@ cdef class ExecutePlanBase:
             connection = connection_of(<PoolFields?> pool, routed, hashed, target.shard)
             if connection.dialect is not self.dialect:
                 return False
-            if connection.direct is None:
-                started = seconds_now()
-                batch.reactor = connection.reactor
-                stream = connection.submit(frame, batch, slot, self.timeout, True)
-            else:
-                submitted = connection.direct.put(frame, batch, slot, limit_of(self.timeout), True)
-                batch.reactor = connection.direct.reactor
-                started = <double> submitted.started / <double> SECOND
-                stream = submitted.stream
+            request = InFlightRequest.__new__(InFlightRequest)
+            request.index = index
+            request.session = batch.session
+            request.plan = self
+            request.frame = frame
+            request.routed = routed
+            request.hashed = hashed
+            request.values = values
+            batch.submit_request(request, host, pool, connection, frame, self.timeout, True)
         except self.not_sent:
             return False
-        request = InFlightRequest.__new__(InFlightRequest)
-        request.index = index
-        request.session = batch.session
-        request.plan = self
-        request.frame = frame
-        request.routed = routed
-        request.hashed = hashed
-        request.values = values
-        request.host = host
-        request.pool = pool
-        request.connection = connection
-        request.stream = stream
-        request.started = started
-        batch.add(slot, request)
+        note_use(self.last_use, request.started)
         return True
 
 

@@ -12,9 +12,9 @@
 # Threads: callers wait, the I/O thread decides.
 #
 # * A caller (a thread in ``_wait_for_outcome``, the loop of a task that awaits, a greenlet) takes *plain* results only:
-#   rows or void without extras, of a request without callbacks, timers, trackers, metrics and latency recorder
-#   (``take_plain``). Decoding one changes no state; then ``conclude_plain`` sets the outcome and wakes the waiters. A
-#   result that needs more steps, or could not be decoded, is put back for the I/O thread.
+#   rows or void without extras, of a request without callbacks, timers and latency recorder (``take_plain``). Decoding
+#   one changes no state; then ``conclude_plain`` sets the outcome, counts the page, wakes the waiters, and reports the
+#   end to a tracker. A result that needs more steps, or could not be decoded, is put back for the I/O thread.
 # * The I/O thread takes all other outcomes (``on_outcome``): errors, USE, DDL, UNPREPARED, and results of requests with
 #   callbacks.
 # * A caller that ends a page itself (``cancel``, the last task to leave, an error of sending) sets the outcome, wakes
@@ -42,62 +42,8 @@
 # connections) is called outside of sections. A caller runs only callbacks that it adds to an ended request.
 
 cdef object NOTHING = (None, None, None, None)
-# Default of ``_ending`` for new requests, which is called instead of ``_end``: ``(request, page, result, error,
-# page_info)``.
-cdef object default_ending = None
-
-
-def set_default_ending(ending):
-    global default_ending
-    default_ending = ending
-
-
-def has_default_ending():
-    return default_ending is not None
-
-
 cdef uint8_t OPCODE_RESULT = 8
 cdef Failure PEER_SILENT = Failure(CLOSED, "the host is silent", True, 0.0)
-
-
-@cython.final
-@cython.freelist(64)
-cdef class _PageEnd:
-    """The steps that are left at the end of a page; the I/O thread calls it."""
-
-    cdef Request request
-    cdef tuple outcome
-    cdef tuple waiters  # of loops that have no queue
-    cdef double elapsed
-    cdef tuple timers
-    cdef tuple calls
-    cdef Attempt first
-    cdef tuple others
-
-    def __call__(self):
-        self.request.finish_page(self)
-
-
-@cython.final
-cdef class _UnretrievedError:
-    """Logs the error of a request that is freed before a program has asked for its outcome."""
-
-    cdef object error  # None: it was asked for
-
-    def __del__(self):
-        if self.error is not None:
-            from cassandra._base.logs import unretrieved_errors
-
-            unretrieved_errors.log(self.error)
-
-
-cdef bint post(Reactor reactor, _PageEnd page_end) noexcept:
-    """Post *page_end* natively. Return False if the reactor was stopped."""
-    Py_INCREF(page_end)
-    if reactor.core.call_soon(<void*> page_end):
-        return True
-    Py_DECREF(page_end)
-    return False
 
 
 cdef extern from *:
@@ -113,7 +59,7 @@ cdef class Request(Operation):
     cdef public object session
     cdef public object timeout
     cdef public double _start_time
-    cdef public PageObserver _metrics
+    cdef public RequestRecorder _metrics
     # state of the current page
     cdef readonly int64_t _page
     cdef public object _outcome
@@ -130,6 +76,8 @@ cdef class Request(Operation):
     cdef public ExecutePlanBase _execute_plan
     cdef public object _frame
     cdef bint routed
+    cdef cbool is_counted  # the page, whose result has arrived; see metrics.pxi
+    cdef cbool is_attempt_counted  # the attempt that launch() has made
     cdef int64_t hashed  # its token
     cdef public object _values
     cdef object result_plan
@@ -142,8 +90,10 @@ cdef class Request(Operation):
     cdef public object coordinator_host
     cdef public object _picked
     # observers; None if there are none
-    cdef public PageObserver _tracking
+    cdef public RequestObserver _tracking
+    cdef public object _tracked  # data of the tracker; None if the tracker does not get this page, or has got its end
     cdef public object _latency_recorder
+    cdef _TrackedLatency tracked_latency  # of the current page; see speculation.pxi
     cdef public object _ending  # called instead of ``_end``
     cdef _UnretrievedError unretrieved  # from the end of a request that failed until its error is asked for
 
@@ -153,17 +103,17 @@ cdef class Request(Operation):
         self.result_plan = plan
         self.routed, self.hashed = token is not None, 0 if token is None else token
 
-    cdef void begin(self, session, PageObserver metrics, timeout, double start_time):
+    cdef void begin(self, session, RequestRecorder metrics, timeout, double start_time):
         catch_up()
         self.session = session
-        self._metrics = metrics
         self.timeout = timeout
         self._start_time = start_time
         self._callbacks = self._errbacks = self._waiters = self.others = ()
         self._ending = default_ending
         self.core.driver_decides = True
-        if metrics is not None or default_ending is not None:
-            self._set_eager()  # the response is counted, even if no caller reads it
+        self._metrics = metrics
+        if default_ending is not None:
+            self._set_eager()  # the response is processed, even if no caller reads it
 
     @property
     def _token(self):
@@ -318,13 +268,15 @@ cdef class Request(Operation):
         schedule_processing(self, self.core.put_back(move(outcome)), queue)
 
     def _hand_over(self, Attempt attempt not None, answer):
-        self.hand_over(attempt, answer)
+        self.hand_over(attempt, answer, 0)
 
-    cdef int hand_over(self, Attempt attempt, answer) except -1:
-        """Have the I/O thread go on with *attempt*, which another operation sent, and *answer*, its outcome."""
+    cdef int hand_over(self, Attempt attempt, answer, Nanos arrived) except -1:
+        """Have the I/O thread go on with *attempt*, which another operation sent, and *answer*, its outcome. *arrived*:
+        the time at which it was read; 0 if it is not known."""
         cdef Outcome outcome
         cdef Ref[CCompletionQueue] queue
         fill_outcome(&outcome, <uint32_t> attempt.number, answer)
+        outcome.arrived = arrived
         self.add_attempt(attempt, False)
         if self.home is None and isinstance(attempt.connection.reactor, Reactor):
             self.home = attempt.connection.reactor
@@ -346,6 +298,8 @@ cdef class Request(Operation):
         to be done than to set the outcome. All steps before the last one only read, so each may be interrupted."""
         cdef tuple plain
         cdef bint done = False
+        if self._tracking is not None and self._tracking.is_slow(outcome.arrived, self._start_time):
+            return False
         cdef Frame frame = wrap_frame(outcome.frame)
         try:
             error, plain = None, None
@@ -369,20 +323,29 @@ cdef class Request(Operation):
                     return False
                 note_failure(self, broken)
                 rows, error, page_info = None, broken, NOTHING
-            done = self.conclude_plain(attempt, rows, error, page_info, here)
+            done = self.conclude_plain(attempt, (rows, error, page_info, attempt.page), here, outcome.arrived)
             return done
         finally:
             if not done:
                 outcome.frame = frame.native
 
-    cdef bint conclude_plain(self, Attempt attempt, rows, error, tuple page_info, CompletionQueue here) except -1:
+    cdef bint conclude_plain(self, Attempt attempt, tuple outcome, CompletionQueue here, Nanos arrived) except -1:
         """Conclude a page from a caller, in one native step. Return False if more has to be done than to wake the
-        waiters."""
-        cdef tuple waiters = (), outcome = (rows, error, page_info, attempt.page)
+        waiters, and to report the end to a tracker."""
+        cdef tuple waiters = ()
         cdef int64_t page = attempt.page
         cdef bint over
         cdef Attempt last
         cdef tuple more
+        cdef _TrackedLatency latency = None
+        cdef _PageEnd page_end = None
+        if self._tracked is not None:
+            page_end = _PageEnd.__new__(_PageEnd)
+            page_end.request = self
+            page_end.outcome = outcome
+            page_end.answered = attempt
+            page_end.is_counted = True
+            page_end.waiters = page_end.others = page_end.calls = ()
         if self.enter_process():  # the handler of a signal has forked, and this is the child
             self._on_forked()
             return True
@@ -393,31 +356,55 @@ cdef class Request(Operation):
             if not over:
                 if (
                     self._callbacks or self._errbacks or self._ending is not None or self._timers
-                    or self._tracking is not None or self._metrics is not None or self._latency_recorder is not None
+                    or self._latency_recorder is not None
                     or len(self.others) + (self.first is not None) > 1
                     or (self._waiters and not all_have_queues(self._waiters))
+                    or (self._metrics is not None and not record_plain(self, attempt, outcome, arrived))
                 ):
                     return False
                 before, self.coordinator_host = self.coordinator_host, attempt.host
+                if page_end is not None:
+                    page_end.tracked, self._tracked = self._tracked, None
                 self._outcome = outcome
+                latency, self.tracked_latency = self.tracked_latency, None
                 waiters, self._waiters = self._waiters, ()
                 last, self.first = self.first, None
                 more, self.others = self.others, ()
                 self.core.finish()
         if over:
             self.take_attempt(attempt.number)
-        elif waiters:
-            complete_all(waiters, outcome, here)
-            if self.home is not None and (here is None or not all_of_loop(waiters, here)):
-                schedule_loop_cleanup(self.home)
+            return True
+        if latency is not None:
+            latency.page_ended(outcome[1] is None, <Nanos> elapsed_since(self._start_time, arrived), arrived)
+        try:
+            if page_end is not None:
+                self.report_plain(page_end, arrived)
+        finally:
+            if waiters:
+                complete_all(waiters, outcome, here)
+                if self.home is not None and (here is None or not all_of_loop(waiters, here)):
+                    schedule_loop_cleanup(self.home)
         return True
+
+    cdef int report_plain(self, _PageEnd page_end, Nanos arrived) except -1:
+        """Report the end of a page to a tracker; the I/O thread does so if a signal handler interrupts it."""
+        page_end.elapsed = (<double> arrived / <double> SECOND if arrived else seconds_now()) - self._start_time
+        cdef Reactor reactor
+        try:
+            self.report_page(page_end)
+        except BaseException:
+            reactor = self.driver()
+            if reactor is not None:
+                post(reactor, page_end)
+            raise
+        return 0
 
     cdef int process_outcome(self, Attempt attempt, answer) except -1:
         with cython.critical_section(self):
             before, self.coordinator_host = self.coordinator_host, attempt.host
         if self._latency_recorder is not None:
             self.measure(attempt, answer)
-        if self._execute_plan is not None and self._tracking is None and type(answer) is Frame:  # the common case
+        if self._execute_plan is not None and type(answer) is Frame:  # the common case
             try:
                 plain = plain_result(
                     &(<Frame> answer).native, answer, attempt.decoder(), attempt.plan, self.row_factory
@@ -431,10 +418,15 @@ cdef class Request(Operation):
                 page_info = NOTHING if rows is None else (attempt.plan, (<tuple> plain)[1], None, (<tuple> plain)[2])
                 if type(rows) is LAZY_ROWS and (self._callbacks or self._ending is not None):  # these get rows
                     rows = rows.rows()
+                if self._tracked is not None:
+                    self._tracking.ended(self, attempt, None)
                 self.conclude(attempt.page, rows, None, page_info)
                 return 0
         self.hooks().process(self, attempt, answer)
         return 0
+
+    def _track_latency(self, SpeculationTracker tracker not None):
+        track_latency(self, tracker)
 
     def _set_latency_recorder(self, latency_recorder):
         self.set_latency_recorder(latency_recorder)
@@ -546,8 +538,7 @@ cdef class Request(Operation):
             self.add_attempt(attempt, False)
         with cython.critical_section(self):
             hosts = self.hosts
-            if hosts is None:
-                before, self.first_host = self.first_host, host
+            before, self.first_host = self.first_host, host
         if hosts is not None:
             hosts.append(host)
         return 0
@@ -656,6 +647,7 @@ cdef class Request(Operation):
         cdef bint on_driver = reactor is not None and reactor.core.is_owner()
         cdef _PageEnd page_end = _PageEnd.__new__(_PageEnd)
         cdef _UnretrievedError unretrieved = None
+        cdef _TrackedLatency latency = None
         page_end.request = self
         self.enter_process()
         if error is not None:
@@ -671,7 +663,9 @@ cdef class Request(Operation):
                     unretrieved.error = error
                     self.unretrieved = unretrieved
                 self._outcome = outcome
+                latency, self.tracked_latency = self.tracked_latency, None
                 page_end.outcome = outcome
+                page_end.tracked, self._tracked = self._tracked, None
                 page_end.elapsed = (self.arrived or seconds_now()) - self._start_time
                 page_end.calls = self._callbacks if error is None else self._errbacks
                 page_end.timers, self._timers = self._timers, None
@@ -682,6 +676,8 @@ cdef class Request(Operation):
                     self.core.finish()
         if ending is not None:
             return ending(self, page, result, error, page_info)
+        if latency is not None:
+            latency.page_ended(error is None, <Nanos> (page_end.elapsed * <double> SECOND), monotonic_now())
         if not on_driver:
             page_end.waiters = complete_all(waiters, outcome, None)
             if reactor is None or not post(reactor, page_end):
@@ -721,9 +717,12 @@ cdef class Request(Operation):
         """Count the page, and notify its observers."""
         cdef object error = (<tuple> page_end.outcome)[1]
         if self._tracking is not None:
-            self._tracking.page_ended(self, error, page_end.elapsed)
-        if self._metrics is not None:
-            self._metrics.page_ended(self, error, page_end.elapsed)
+            if page_end.tracked is not None:
+                self._tracking.tracked_ended(self, page_end.tracked, page_end.answered, error, page_end.elapsed)
+            if page_end.elapsed >= self._tracking.threshold:
+                self._tracking.slow_ended(self, error, page_end.elapsed)
+        if self._metrics is not None and not page_end.is_counted:
+            record_page(self, error, page_end.elapsed)
         return 0
 
     cdef int release_page(self, _PageEnd page_end) except -1:

@@ -37,8 +37,7 @@ cdef class WriteSender:
     cdef readonly Py_ssize_t in_flight
 
 
-cdef class Writes(Operation):
-    cdef PoolSetFields pools_of  # the session's
+cdef class Writes(ManyRequestsBase):
     cdef WriteTable table
     cdef Sources sources
     cdef WriteFrames* frames
@@ -46,7 +45,6 @@ cdef class Writes(Operation):
     cdef list kept  # the Rows of sources, oldest first
     cdef list senders
     cdef dict sender_of  # by connection
-    cdef dict windows  # by host; None: the number in flight is fixed
     cdef object route
     cdef object not_sent
     cdef object dialect
@@ -58,37 +56,30 @@ cdef class Writes(Operation):
     cdef bint counts_timestamps
     cdef bint routed
     cdef double timeout
-    cdef Reactor reactor
-    cdef uint32_t max_per_host
     cdef size_t most  # limit of open writes
     cdef bint pending  # frames has a request without a write
     cdef uint32_t source
     cdef int64_t first  # number of the first row of the source
-    cdef Batch held  # outcomes that were taken; those before *at* are processed
-    cdef bint holds
-    cdef size_t at
     cdef readonly int64_t reached
     cdef readonly int64_t done
     cdef readonly int64_t encoded
-    cdef readonly Py_ssize_t in_flight
-    cdef readonly object ended
+    cdef RequestObserver observer  # None if there is none
+    cdef readonly object slow  # a deque of slow writes that have ended, for the observer
 
     def __dealloc__(self):
         del self.frames
         del self.repeated
 
-    def _begin(self, PoolSetFields pools not None, not_sent, int64_t most, bint adaptive, timestamp):
-        import collections
-
-        catch_up()
-        self.pools_of = pools
+    def _begin(self, not_sent, int64_t most, bint adaptive, timestamp):
         self.not_sent = not_sent
         self.kept = []
         self.senders = []
         self.sender_of = {}
-        self.ended = collections.deque()
+        self.slow = _deque()
         self.most = most
-        self.windows = {} if adaptive else None
+        if adaptive:
+            self.windows = {}
+            self.first_window = FIRST_WINDOW
         self.counts_timestamps = timestamp is not None
         if self.counts_timestamps:
             self.stamp = <int64_t> timestamp - 1
@@ -121,6 +112,19 @@ cdef class Writes(Operation):
         self.clock = clock
         self.on_ahead = on_ahead
         self.max_per_host = max_per_host
+
+    def _observe(self, RequestObserver observer):
+        self.observer = observer
+
+    cdef int observe_end(self, Write* write, Nanos arrived, error) except -1:
+        """Append *write*, which has ended, to ``slow`` if it was slow."""
+        cdef double began = <double> write.began / <double> SECOND
+        if not self.observer.is_slow(arrived, began):
+            return 0
+        cdef double end = <double> (arrived if arrived else monotonic_now()) / <double> SECOND
+        host = (<WriteSender> self.senders[write.sender]).host if write.attempts > 0 else None
+        self.slow.append((write.attempts, host, error, end - began))
+        return 0
 
     # ---- sources
 
@@ -250,7 +254,7 @@ cdef class Writes(Operation):
         cdef Target target = target_of(self.route, self.routed, token)
         if target is None:
             return None
-        pool = pool_of(self.pools_of, target.host)
+        pool = pool_of(self.pool_set, target.host)
         if pool is None:
             return None
         try:
@@ -269,10 +273,7 @@ cdef class Writes(Operation):
         sender.host = host
         sender.pool = pool
         sender.connection = connection
-        if self.windows is not None:
-            sender.window = self.windows.get(host)
-            if sender.window is None:
-                sender.window = self.windows[host] = HostWindow(FIRST_WINDOW, self.max_per_host)
+        sender.window = self.window_of(host)
         self.add_sender(sender)
         return sender
 
@@ -299,21 +300,18 @@ cdef class Writes(Operation):
         write.state = WriteState.InFlight
         write.attempts += 1
         write.stream = -1
+        self.reactor = sender.connection.reactor
         try:
             if sender.connection.direct is None:
                 frame = PyBytes_FromStringAndSize(<const char*> frames.data(), <Py_ssize_t> frames.size())
-                self.reactor = sender.connection.reactor
-                write.sent = monotonic_now()
-                write.stream = sender.connection.submit(
-                    frame, self, number, None if self.timeout == NO_TIMEOUT else self.timeout, True
-                )
+                timeout = None if self.timeout == NO_TIMEOUT else self.timeout
+                sender.connection.put(frame, self, number, timeout, True, &submitted)
             else:
-                self.reactor = sender.connection.direct.reactor
                 submitted = sender.connection.direct.put_bytes(
                     frames.data(), frames.size(), self, number, self.timeout, True
                 )
-                write.stream = submitted.stream
-                write.sent = submitted.started
+            write.stream = submitted.stream
+            write.sent = submitted.started
         except self.not_sent as error:
             write.state = WriteState.Held
             self.ended.append((number, error, sender))
@@ -325,7 +323,7 @@ cdef class Writes(Operation):
         finally:  # a signal handler's exception is raised after the submit
             if write.state == WriteState.InFlight:
                 sender.in_flight += 1
-                self.in_flight += 1
+                self.count += 1
                 if sender.window is not None:
                     sender.window.window.sent()
         return ALL_LAUNCHED
@@ -378,56 +376,37 @@ cdef class Writes(Operation):
         frame = PyBytes_FromStringAndSize(<const char*> self.repeated.data(), <Py_ssize_t> self.repeated.size())
         return frame, routing
 
-    def send(self):
-        if self.reactor is not None:
-            self.reactor.flush()
-
     # ---- outcomes
 
-    def take_outcomes(self):
-        cdef uint32_t number
-        cdef Write* write
+    cdef int take_outcome(self, Outcome& outcome) except -1:
+        cdef uint32_t number = outcome.attempt
+        cdef Write* write = self.table.find(number)
         cdef WriteSender sender
-        cdef Outcome* outcome
-        if self.enter_process():
-            self.holds = False
-        if not self.holds:
-            if not self.core.take_all(&self.held):
-                return
-            self.holds = True
-            self.at = 0
-            drop_references(self, self.held.references)
-        while self.at < self.held.size():
-            outcome = &self.held.at(self.at)
-            number = outcome.attempt
-            self.at += 1
-            write = self.table.find(number)
-            if write == NULL or write.state != WriteState.InFlight:  # a wake-up
-                continue
-            sender = <WriteSender> self.senders[write.sender]
-            sender.in_flight -= 1
-            self.in_flight -= 1
-            if is_void(outcome[0]):
-                if sender.window is not None:
-                    sender.window.window.answered()
-                self.count_written(write, write.count)
-                self.table.close(number)
-                continue
+        if write == NULL or write.state != WriteState.InFlight:
+            return 0
+        sender = <WriteSender> self.senders[write.sender]
+        sender.in_flight -= 1
+        self.count -= 1
+        if is_void(outcome):
             if sender.window is not None:
-                sender.window.window.gone()
-            write.state = WriteState.Held
-            if outcome.failure.get() != NULL and outcome.failure.get().sent:
-                write.in_doubt = True
-            self.ended.append((number, wrap_outcome(outcome[0]), sender))
-        self.holds = False
-        self.core.give_back(move(self.held))
+                sender.window.window.answered()
+            if self.observer is not None:
+                self.observe_end(write, outcome.arrived, None)
+            self.count_written(write, write.count)
+            self.table.close(number)
+            return 0
+        if sender.window is not None:
+            sender.window.window.gone()
+        write.state = WriteState.Held
+        if outcome.failure.get() != NULL and outcome.failure.get().sent:
+            write.in_doubt = True
+        self.ended.append((number, wrap_outcome(outcome), sender))
+        return 0
 
-    @property
-    def answered(self):
-        return bool(self.ended) or self.holds or self.core.ready()
-
-    def close(self, uint32_t number, uint32_t written):
+    def close(self, uint32_t number, uint32_t written, error=None):
         cdef Write* write = self.held_write(number)
+        if self.observer is not None:
+            self.observe_end(write, 0, error)
         self.count_written(write, written)
         self.table.close(number)
 
@@ -449,7 +428,7 @@ cdef class Writes(Operation):
         write.state = WriteState.Held
         write.in_doubt = True
         sender.in_flight -= 1
-        self.in_flight -= 1
+        self.count -= 1
         if sender.window is not None:
             sender.window.window.gone()
         return True
@@ -476,11 +455,6 @@ cdef class Writes(Operation):
                 found.extend(range(write.row, write.row + write.count))
         found.sort()
         return found
-
-    def window_sizes(self):
-        if self.windows is None:
-            return None
-        return {host: (<HostWindow> window).window.size() for host, window in self.windows.items()}
 
     def abandon(self):
         cdef uint32_t number

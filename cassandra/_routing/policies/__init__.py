@@ -14,6 +14,7 @@ from .connection import (
     ReconnectionPolicy,
     SimpleConvictionPolicy,
 )
+from .failover import DCFailoverRoundRobinPolicy
 from .load_balancing import (
     DCAwareRoundRobinPolicy,
     DefaultLoadBalancingPolicy,
@@ -30,9 +31,11 @@ from .retry import (
     DowngradingConsistencyRetryPolicy,
     ExponentialBackoffRetryPolicy,
     FallthroughRetryPolicy,
+    LWTRetryPolicy,
     NeverRetryPolicy,
     NoSpeculativeExecutionPlan,
     NoSpeculativeExecutionPolicy,
+    PercentileSpeculativeExecutionPolicy,
     RetryPolicy,
     SpeculativeExecutionPlan,
     SpeculativeExecutionPolicy,
@@ -41,12 +44,13 @@ from .router import Router, router_for
 
 __all__ = [
     "AddressTranslator", "ColDesc", "ColumnEncryptionPolicy", "ConstantReconnectionPolicy",
-    "ConstantSpeculativeExecutionPolicy", "ConvictionPolicy", "DCAwareRoundRobinPolicy",
+    "ConstantSpeculativeExecutionPolicy", "ConvictionPolicy", "DCAwareRoundRobinPolicy", "DCFailoverRoundRobinPolicy",
     "DefaultLoadBalancingPolicy", "DowngradingConsistencyRetryPolicy", "EC2MultiRegionTranslator",
     "ExponentialBackoffRetryPolicy", "ExponentialReconnectionPolicy", "FallthroughRetryPolicy", "HostDistance",
-    "HostFilterPolicy", "HostStateListener", "IdentityTranslator", "LatencyAwarePolicy", "LoadBalancingPolicy",
-    "NeverRetryPolicy",
-    "NoSpeculativeExecutionPlan", "NoSpeculativeExecutionPolicy", "RackAwareRoundRobinPolicy",
+    "HostFilterPolicy", "HostStateListener", "IdentityTranslator", "LWTRetryPolicy", "LatencyAwarePolicy",
+    "LoadBalancingPolicy", "NeverRetryPolicy",
+    "NoSpeculativeExecutionPlan", "NoSpeculativeExecutionPolicy",
+    "PercentileSpeculativeExecutionPolicy", "RackAwareRoundRobinPolicy",
     "ReconnectionPolicy", "RetryPolicy", "RoundRobinPolicy", "Router", "SimpleConvictionPolicy",
     "SpeculativeExecutionPlan", "SpeculativeExecutionPolicy", "TokenAwarePolicy", "WhiteListRoundRobinPolicy",
     "WrapperPolicy", "router_for",

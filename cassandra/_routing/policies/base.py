@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.metadata import ClusterState
 
+_LONGEST_CHAIN = 16  # nested policies
+
 
 @public("cassandra.policies")
 class HostDistance:
@@ -31,9 +33,9 @@ class HostDistance:
     IGNORED = -1
     #: Same rack as the client.
     LOCAL_RACK = 0
-    #: Same data centre as the client.
+    #: Same datacenter as the client.
     LOCAL = 1
-    #: Another data centre: used after the local ones.
+    #: Another datacenter: used after the local ones.
     REMOTE = 2
 
 
@@ -91,6 +93,19 @@ class LoadBalancingPolicy(HostStateListener):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         set_state(self, state)
+
+
+def chain_of(policy: Any) -> Iterator[Any]:
+    """Yield *policy*, the policy that it wraps, and so on.
+
+    Ends at a child that is no policy: a mock has attributes of any name, each of them another mock.
+    """
+    yield policy
+    for _ in range(_LONGEST_CHAIN):
+        policy = getattr(policy, "_child_policy", None)
+        if not issubclass(type(policy), LoadBalancingPolicy):  # not isinstance(), which mocks pass
+            return
+        yield policy
 
 
 class Wanted:

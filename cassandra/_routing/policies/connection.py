@@ -86,8 +86,8 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
 
 @public("cassandra.policies")
 class ExponentialReconnectionPolicy(ReconnectionPolicy):
-    """Doubles the delay from attempt to attempt; each is jittered by up to 15 % so that clients do not reconnect at the
-    same time.
+    """Doubles the delay from attempt to attempt; each is jittered by up to 15 %. The driver waits for a random part of
+    each delay, so that the clients of a cluster do not reconnect at the same time.
 
     :param base_delay: seconds before the first attempt; no delay is shorter.
     :param max_delay: no delay is longer.
@@ -141,6 +141,7 @@ class IdentityTranslator(AddressTranslator):
     """Returns addresses unchanged; the default."""
 
     def translate(self, addr: str) -> str:
+        """Return *addr*."""
         return addr
 
 

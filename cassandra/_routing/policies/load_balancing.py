@@ -1,6 +1,6 @@
 """Load balancing policies: the order in which a request tries hosts (L4).
 
-* Round-robin by data centre and by rack, near hosts first; or over all hosts, or over an allow-list of them.
+* Round-robin by datacenter and by rack, near hosts first; or over all hosts, or over an allow-list of them.
 * Token awareness: the replicas of a partition first, near ones before far ones.
 * Policies around another policy: host filters, targeted hosts, and latency awareness, which of equally near replicas
   prefers the one that is likely to respond first.
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from cassandra._base.locks import caller_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._core.routing import Count, LatencyAverage, ReplicasFirst, Rotation, TierPlan
+from cassandra._core.routing import Count, LatencyAverage, ReplicasFirst, Rotation, TierPlan, least_loaded_first
 from cassandra._net.endpoint import EndPoint
 from cassandra._routing.metadata import ClusterState
 
-from .base import HostDistance, LoadBalancingPolicy, Wanted, routing_keyspace, with_host, without_host
-from .router import builtin, fallback_of, state_of, wanted_of
+from .base import HostDistance, LoadBalancingPolicy, Wanted, chain_of, routing_keyspace, with_host, without_host
+from .router import builtin, distance_for, fallback_of, state_of, wanted_of
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 log = get_logger("cassandra.policies")
 
 
-# ---- round-robin by data centre and by rack
+# ---- round-robin by datacenter and by rack
 
 NOWHERE: Mapping[str, tuple[Host, ...]] = {}
 
 
 class _View:
-    """The live hosts by distance, immutable. ``tiers``: hosts of the local data centre by number, near to far, then the
-    used hosts of each other data centre by its name; ``far``: these names; ``remote``: their hosts as a set."""
+    """The live hosts by distance, immutable. ``tiers``: hosts of the local datacenter by number, near to far, then the
+    used hosts of each other datacenter by its name; ``far``: these names; ``remote``: their hosts as a set."""
 
     __slots__ = ("far", "hosts", "remote", "tiers")
 
@@ -60,7 +60,7 @@ class _View:
 def _far(
     hosts: Iterable[Host], local_dc: str | None, used: int
 ) -> tuple[Mapping[str, tuple[Host, ...]], frozenset[Host]]:
-    """Return the first *used* hosts of every other data centre, by its name and as a set."""
+    """Return the first *used* hosts of every other datacenter, by its name and as a set."""
     if not used:
         return {}, frozenset()
     by_dc: dict[str, list[Host]] = {}
@@ -71,7 +71,7 @@ def _far(
 
 
 class _TieredPolicy(LoadBalancingPolicy):
-    """Round-robin in the tiers of the local data centre, near to far, then over the used hosts of the others."""
+    """Round-robin in the tiers of the local datacenter, near to far, then over the used hosts of the others."""
 
     _NEAR: tuple[int, ...]  # keys of the near tiers
 
@@ -128,14 +128,14 @@ class _TieredPolicy(LoadBalancingPolicy):
 @builtin
 @public("cassandra.policies")
 class DCAwareRoundRobinPolicy(_TieredPolicy):
-    """Round-robin over the hosts of the local data centre; then optionally some hosts of every other data centre.
+    """Round-robin over the hosts of the local datacenter; then optionally some hosts of every other datacenter.
 
-    :param local_dc: name of the local data centre. Default: the data centre of the first contact point that is a node,
-        else of the first node; then all contact points should be in one data centre.
-    :param used_hosts_per_remote_dc: number of hosts of each other data centre that may be used if the local ones fail.
+    :param local_dc: name of the local datacenter. Default: the datacenter of the first contact point that is a node,
+        else of the first node; then all contact points should be in one datacenter.
+    :param used_hosts_per_remote_dc: number of hosts of each other datacenter that may be used if the local ones fail.
     """
 
-    #: Number of hosts of each other data centre that get connections and are used as a last resort.
+    #: Number of hosts of each other datacenter that get connections and are used as a last resort.
     used_hosts_per_remote_dc = 0
 
     _NEAR = (0,)
@@ -149,7 +149,7 @@ class DCAwareRoundRobinPolicy(_TieredPolicy):
 
     @property
     def local_dc(self) -> str:
-        """Name of the local data centre; empty until it is known."""
+        """Name of the local datacenter; empty until it is known."""
         return self._local_dc
 
     @local_dc.setter
@@ -167,7 +167,7 @@ class DCAwareRoundRobinPolicy(_TieredPolicy):
             self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
-        """Return LOCAL in the local or an unknown data centre, REMOTE for the used hosts of other data centres, else
+        """Return LOCAL in the local or an unknown datacenter, REMOTE for the used hosts of other datacenters, else
         IGNORED."""
         dc = host.datacenter
         if not dc or dc == self._local_dc:
@@ -183,7 +183,7 @@ class DCAwareRoundRobinPolicy(_TieredPolicy):
         self._changes.advance()  # last, because makers of plans read it first
 
     def _infer_local_dc(self, hosts: tuple[Host, ...]) -> None:
-        """Set it from the first contact point that is a node, else from the first node, with a known data centre."""
+        """Set it from the first contact point that is a node, else from the first node, with a known datacenter."""
         by_endpoint = {host.endpoint: host for host in hosts}
         contacts = [by_endpoint[endpoint] for endpoint in self._contact_points if endpoint in by_endpoint]
         host = next((host for host in (*contacts, *hosts) if host.datacenter), None)
@@ -200,29 +200,30 @@ class DCAwareRoundRobinPolicy(_TieredPolicy):
 def guessed_datacenter(policy: Any) -> str | None:
     """Return the local datacenter that *policy*, or a policy wrapped by it, has inferred; None if it was configured or
     there is none."""
-    while policy is not None and not isinstance(policy, DCAwareRoundRobinPolicy):
-        policy = getattr(policy, "_child_policy", None)
-    return None if policy is None or policy._given else policy.local_dc
+    for one in chain_of(policy):
+        if isinstance(one, DCAwareRoundRobinPolicy):
+            return None if one._given else one.local_dc
+    return None
 
 
 @builtin
 @public("cassandra.policies")
 class RackAwareRoundRobinPolicy(_TieredPolicy):
-    """Round-robin over the hosts of the local rack, then of the rest of the local data centre, then some remote ones.
+    """Round-robin over the hosts of the local rack, then of the rest of the local datacenter, then some remote ones.
 
-    :param local_dc: name of the local data centre.
+    :param local_dc: name of the local datacenter.
     :param local_rack: name of the local rack. Raises ValueError if it or *local_dc* is empty.
-    :param used_hosts_per_remote_dc: number of hosts of each other data centre that may be used if the local ones fail.
+    :param used_hosts_per_remote_dc: number of hosts of each other datacenter that may be used if the local ones fail.
     """
 
-    #: Name of the local data centre.
+    #: Name of the local datacenter.
     local_dc: str = None  # type: ignore[assignment]
     #: Name of the local rack.
     local_rack: str = None  # type: ignore[assignment]
-    #: Number of hosts of each other data centre that get connections and are used as a last resort.
+    #: Number of hosts of each other datacenter that get connections and are used as a last resort.
     used_hosts_per_remote_dc = 0
 
-    _NEAR = (0, 1)  # the rack, and the rest of the data centre
+    _NEAR = (0, 1)  # the rack, and the rest of the datacenter
 
     def __init__(self, local_dc: str, local_rack: str, used_hosts_per_remote_dc: int = 0) -> None:
         if not local_dc or not local_rack:
@@ -237,7 +238,7 @@ class RackAwareRoundRobinPolicy(_TieredPolicy):
             self._replace(tuple(hosts))
 
     def distance(self, host: Host) -> int:
-        """Return LOCAL_RACK, LOCAL, REMOTE for used hosts of other data centres, or IGNORED. An unknown location counts
+        """Return LOCAL_RACK, LOCAL, REMOTE for used hosts of other datacenters, or IGNORED. An unknown location counts
         as local."""
         if not self._in_local_dc(host):
             return HostDistance.REMOTE if host in self._view.remote else HostDistance.IGNORED
@@ -263,7 +264,7 @@ class RackAwareRoundRobinPolicy(_TieredPolicy):
 @builtin
 @public("cassandra.policies")
 class RoundRobinPolicy(LoadBalancingPolicy):
-    """Round-robin over all live hosts of all data centres. For clusters with one data centre."""
+    """Round-robin over all live hosts of all datacenters. For clusters with one datacenter."""
 
     def __init__(self) -> None:
         self._hosts: tuple[Host, ...] = ()
@@ -370,19 +371,29 @@ class TokenAwarePolicy(LoadBalancingPolicy):
     :param shuffle_replicas: spread requests over replicas of equal distance. Conditional (LWT) statements and
         requests at SERIAL or LOCAL_SERIAL always keep the order of the ring, so that all clients contend at the same
         replica.
+    :param slow_replica_avoidance: of two replicas of equal distance, drawn at random, use the less loaded one: the one
+        with fewer requests in flight from this cluster object to the shard of the partition (to the host, if it has no
+        shards). If one of the two has been more than twice as slow recently, and slower than a millisecond, its
+        requests in flight count accordingly more. False, or ``shuffle_replicas=False``: loads are ignored. Not part of
+        scylla-driver.
     """
 
     #: True to try replicas of equal distance in random order.
     shuffle_replicas = True
+    #: True to prefer the less loaded of two random replicas.
+    slow_replica_avoidance = True
 
     def __init__(
         self,
         child_policy: LoadBalancingPolicy,
         shuffle_replicas: bool = True,
         _prefer_tablet_leader: bool = True,
+        *,
+        slow_replica_avoidance: bool = True,
     ) -> None:
         self._child_policy: Any = child_policy
         self.shuffle_replicas = shuffle_replicas
+        self.slow_replica_avoidance = slow_replica_avoidance
         self._cluster_metadata: Any = None
         self._prefer_tablet_leader = _prefer_tablet_leader
 
@@ -439,7 +450,7 @@ class TokenAwarePolicy(LoadBalancingPolicy):
 
     def _near_first(self, replicas: Sequence[Host], wanted: Wanted) -> list[Host]:
         """Return the usable replicas, near ones first, except that a leader comes before all."""
-        distance_of = self._child_policy.distance
+        distance_of = distance_for(self._child_policy, wanted)
         by_distance: dict[int, list[Host]] = {}
         for host in replicas:
             by_distance.setdefault(distance_of(host), []).append(host)
@@ -450,6 +461,8 @@ class TokenAwarePolicy(LoadBalancingPolicy):
             if tier is not None:
                 if not ordered and len(tier) > 1:
                     shuffle(tier)
+                    if self.slow_replica_avoidance:
+                        _least_loaded_first(tier, wanted)
                 found += tier
         if wanted.tablet is not None and replicas[0] in found and self._leader_first(replicas[0], wanted):
             found.insert(0, replicas[0])
@@ -460,6 +473,15 @@ class TokenAwarePolicy(LoadBalancingPolicy):
         if wanted.tablet is None or not self._prefer_tablet_leader:
             return False
         return wanted.state.has_leaders(wanted.keyspace) and first.host_id == wanted.tablet.leader
+
+
+def _least_loaded_first(hosts: list[Host], wanted: Wanted) -> None:
+    """Order *hosts* by load, those of equal load as they are."""
+    if wanted.tablet is not None:
+        shard_of = wanted.tablet.get_replica_shard_id
+        least_loaded_first(hosts, [None if host.host_id is None else shard_of(host.host_id) for host in hosts], None)
+    else:
+        least_loaded_first(hosts, None, wanted.token if isinstance(wanted.token, int) else None)
 
 
 # ---- policies around another policy
@@ -545,7 +567,9 @@ class HostFilterPolicy(LoadBalancingPolicy):
     The predicate is called for every host of every plan and may change its result; it must be fast. Filtering happens
     after the child has ordered the hosts, so in a round-robin the hosts after a filtered one get its share::
 
-        HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address != "10.0.0.7")
+        HostFilterPolicy(
+            RoundRobinPolicy(), lambda host: host.address != "10.0.0.7"
+        )
     """
 
     def __init__(self, child_policy: LoadBalancingPolicy, predicate: Callable[[Host], bool]) -> None:

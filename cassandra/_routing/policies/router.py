@@ -23,7 +23,7 @@ from cassandra._base.randomness import getrandbits
 from cassandra._core.routing import RouteHosts, RoutePlan, RouteRing, SuspectsLast, TabletMap, Target
 from cassandra._routing.metadata import ClusterState, Topology
 
-from .base import BuiltIn, Leaf, LoadBalancingPolicy, Wanted, keeps_order
+from .base import BuiltIn, Leaf, LoadBalancingPolicy, Wanted, chain_of, keeps_order
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -59,6 +59,29 @@ def is_builtin(policy: Any) -> TypeGuard[BuiltIn]:
         return False
     child = getattr(policy, "_child_policy", None)
     return child is None or is_builtin(child)
+
+
+def leaf_of(policy: Any) -> Any:
+    """Return the innermost policy of the chain of *policy*."""
+    *_, leaf = chain_of(policy)
+    return leaf
+
+
+def stays_local(leaf: Any, statement: Any, level: int | None) -> bool:
+    """True if the policy *leaf* may use other datacenters, but not for requests of *statement* at *level*."""
+    found = getattr(type(leaf), "_stays_local", None)  # not of the instance: a mock has it
+    return found is not None and bool(found(leaf, statement, level))
+
+
+def distance_for(policy: Any, wanted: Wanted) -> Callable[[Host], int]:
+    """Return the distance of hosts for one request: as ``policy.distance``, except that a request that may not leave
+    the local datacenter ignores hosts elsewhere."""
+    leaf = leaf_of(policy)
+    if stays_local(leaf, wanted.statement, getattr(wanted, "level", None)):
+        local: Callable[[Host], int] = leaf._local_distance
+        return local
+    distance: Callable[[Host], int] = policy.distance
+    return distance
 
 
 def fallback_of(policy: Any, wanted: Wanted) -> Iterator[Host]:
@@ -113,6 +136,10 @@ class Router:
         """Return the target on *host*, without the policy."""
         return Wanted.of(state, keyspace, token, statement).target(host)
 
+    def refusal(self, statement: Any, level: int | None) -> str | None:
+        """Return why the policy refuses the hosts that respond to requests of *statement*; None if it does not."""
+        return None
+
     def _plan_of(self, wanted: Wanted) -> Iterator[Target]:
         return map(wanted.target, SuspectsLast(fallback_of(self.policy, wanted)))
 
@@ -127,8 +154,9 @@ class PickingRouter(Router):
         super().__init__(policy)
         self._chain = Chain(policy)
         self._plans: tuple[ClusterState | None, dict[Any, RoutePlan]] = (None, {})
-        self._hosts: tuple[Topology | None, TabletMap | None, RouteHosts | None] = (None, None, None)
-        self._rings: dict[ReplicaMap | None, RouteRing] = {}
+        # by ``stays_local``
+        self._hosts: dict[bool, tuple[Topology | None, TabletMap | None, RouteHosts | None]] = {}
+        self._rings: dict[tuple[ReplicaMap | None, bool], RouteRing] = {}
 
     @property
     def latency_aware(self) -> LatencyAwarePolicy | None:
@@ -153,7 +181,13 @@ class PickingRouter(Router):
             return super().start(state, keyspace, token, statement, level)
         if token is None:
             token = state.routing_token(None, statement)
-        plan = self.plan(state, keyspace, getattr(statement, "table", None), keeps_order(statement, level))
+        plan = self.plan(
+            state,
+            keyspace,
+            getattr(statement, "table", None),
+            keeps_order(statement, level),
+            self._chain.stays_local(statement, level),
+        )
         return plan.pick(token), None
 
     def route(
@@ -165,40 +199,52 @@ class PickingRouter(Router):
         level: int | None = None,
     ) -> Callable[[int | None], Target | None]:
         """Return a function from token to first target for requests of *statement*, valid while *state* is current."""
-        return self.plan(state, keyspace, table, keeps_order(statement, level))
+        stays_local = self._chain.stays_local(statement, level)
+        return self.plan(state, keyspace, table, keeps_order(statement, level), stays_local)
 
-    def plan(self, state: ClusterState, keyspace: str | None, table: str | None, ordered: bool) -> RoutePlan:
-        """Return the plan for requests to this table; replicas are used in their order if *ordered*. The plan itself
-        detects changes of hosts within the snapshot."""
+    def plan(
+        self, state: ClusterState, keyspace: str | None, table: str | None, ordered: bool, stays_local: bool = False
+    ) -> RoutePlan:
+        """Return the plan for requests to this table; replicas are used in their order if *ordered*, and only hosts of
+        the local datacenter if *stays_local*. The plan itself detects changes of hosts within the snapshot."""
         of, plans = self._plans
         if of is not state or len(plans) > _KEPT:
             plans = {}
             self._plans = (state, plans)
         ordered = ordered or not self._chain.shuffles
-        key = (keyspace, table, ordered)
+        key = (keyspace, table, ordered, stays_local)
         plan = plans.get(key)
         if plan is None:
-            plan = plans[key] = self._make(state, keyspace, table, ordered)
+            plan = plans[key] = self._make(state, keyspace, table, ordered, stays_local)
         return plan
 
-    def _make(self, state: ClusterState, keyspace: str | None, table: str | None, ordered: bool) -> RoutePlan:
+    def refusal(self, statement: Any, level: int | None) -> str | None:
+        return self._chain.refusal(statement, level)
+
+    def _make(
+        self, state: ClusterState, keyspace: str | None, table: str | None, ordered: bool, stays_local: bool
+    ) -> RoutePlan:
         aware, ring, tablets = self._chain.token_aware, state.topology.ring, state.tablets
         if aware is None or keyspace is None or ring is None or not ring.murmur3:
-            return RoutePlan(lambda: self._ring(state, None))
+            return RoutePlan(lambda: self._ring(state, None, stays_local))
         held = tablets.table(keyspace, table) if tablets is not None and table is not None else None
         leader_first = aware._prefer_tablet_leader and state.has_leaders(keyspace)
-        return RoutePlan(lambda: self._ring(state, state.replica_map(keyspace)), held, ordered, leader_first)
+        return RoutePlan(
+            lambda: self._ring(state, state.replica_map(keyspace), stays_local), held, ordered, leader_first
+        )
 
-    def _ring(self, state: ClusterState, replicas: ReplicaMap | None) -> RouteRing:
-        topology, tablets, hosts = self._hosts
+    def _ring(self, state: ClusterState, replicas: ReplicaMap | None, stays_local: bool) -> RouteRing:
+        topology, tablets, hosts = self._hosts.get(stays_local, (None, None, None))
         if topology is not state.topology or tablets is not state.tablets or hosts is None or not hosts.is_current:
-            hosts = self._chain.hosts(state)
-            self._hosts, self._rings = (state.topology, state.tablets, hosts), {}
+            hosts = self._chain.hosts(state, stays_local)
+            self._hosts = {**self._hosts, stays_local: (state.topology, state.tablets, hosts)}
+            self._rings = {key: ring for key, ring in self._rings.copy().items() if key[1] is not stays_local}
         rings = self._rings
-        found = rings.get(replicas)
+        found = rings.get((replicas, stays_local))
         if found is None or found.hosts is not hosts:
             native = None if replicas is None else replicas.ring.tokens_native
-            found = rings[replicas] = RouteRing(hosts, native, replicas if native is not None else None)
+            found = RouteRing(hosts, native, replicas if native is not None else None)
+            rings[replicas, stays_local] = found
         return found
 
 
@@ -213,7 +259,8 @@ class Chain:
         self.in_flight: Callable[[Host], int] | None = None
         self._predicates: list[Callable[[Host], bool]] = []
         self._targets = False
-        while (child := getattr(policy, "_child_policy", None)) is not None:
+        *outer, leaf = chain_of(policy)
+        for policy in outer:
             if self.token_aware is None and hasattr(policy, "shuffle_replicas"):
                 self.token_aware = policy
             if hasattr(policy, "predicate"):
@@ -221,8 +268,12 @@ class Chain:
             if self.latency_aware is None and hasattr(policy, "_average_of"):
                 self.latency_aware = policy
             self._targets |= hasattr(policy, "_targets_hosts")
-            policy = child
-        self._leaf = cast("Leaf", policy)
+        self._leaf = cast("Leaf", leaf)
+
+    @property
+    def by_load(self) -> bool:
+        """True to use the less loaded one of two replicas."""
+        return self.token_aware is not None and bool(self.token_aware.slow_replica_avoidance)
 
     @property
     def shuffles(self) -> bool:
@@ -231,16 +282,26 @@ class Chain:
     def is_targeted(self, statement: Any) -> bool:
         return self._targets and getattr(statement, "target_host", None) is not None
 
-    def hosts(self, state: ClusterState) -> RouteHosts:
-        """Return the current hosts."""
-        leaf = self._leaf
+    def stays_local(self, statement: Any, level: int | None) -> bool:
+        """True if requests may not leave the local datacenter while others may."""
+        return stays_local(self._leaf, statement, level)
+
+    def refusal(self, statement: Any, level: int | None) -> str | None:
+        if not self.stays_local(statement, level):
+            return None
+        found: str | None = cast("Any", self._leaf)._refusal(level)
+        return found
+
+    def hosts(self, state: ClusterState, stays_local: bool) -> RouteHosts:
+        """Return the current hosts; only those of the local datacenter if *stays_local*."""
+        leaf: Any = self._leaf
         made_in = leaf._changes.value  # read before the hosts
-        by_id, tiers = state.topology.by_id, leaf._near_to_far()
+        by_id, tiers = state.topology.by_id, (leaf._local_tier(),) if stays_local else leaf._near_to_far()
         return RouteHosts(
             leaf._changes,
             made_in,
             leaf._turn,
-            leaf.distance,
+            leaf._local_distance if stays_local else leaf.distance,
             by_id,
             tiers,
             self._predicates,
@@ -248,6 +309,7 @@ class Chain:
             getrandbits(64),
             None if self.latency_aware is None else self.latency_aware._average_of,
             self.in_flight,
+            self.by_load,
         )
 
 

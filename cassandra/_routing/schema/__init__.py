@@ -17,7 +17,7 @@ from .model import (
     TriggerMetadata,
     UserType,
 )
-from .queries import SchemaQuery, SchemaTarget, ServerTraits, schema_queries
+from .rows import SchemaQuery, SchemaTarget, ServerTraits, schema_queries
 
 __all__ = [
     "Aggregate", "ColumnMetadata", "DroppedColumn", "Function", "IndexMetadata", "KeyspaceMetadata",

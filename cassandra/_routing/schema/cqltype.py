@@ -50,6 +50,11 @@ def parse_cql_type(text: str) -> CqlType:
     return parsed
 
 
+def is_simple_type(text: str) -> bool:
+    """True for a native type without parameters: no collection, tuple, vector, user type or custom type."""
+    return text in _SIMPLE
+
+
 def user_types_in(text: str) -> list[str]:
     """Return the names of the user types in the type *text*, in its order; an empty list if it cannot be parsed."""
     try:

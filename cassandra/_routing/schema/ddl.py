@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from traceback import format_exception
 from typing import Any
 
 from cassandra._base.names import map_literal, name_as_described, protect_value
@@ -92,6 +93,13 @@ def export_table(table: TableMetadata) -> str:
     parts += (f"\n\n{view.as_cql_query(formatted=True)};" for view in table.views.values())
     text = "".join(parts) + _extension_statements(table)
     name = _in_comment(f"{table.keyspace_name}.{table.name}")
+    if table._exc_info:
+        error = _in_comment("".join(format_exception(*table._exc_info)))
+        return (
+            f"/*\nWarning: Table {name} is incomplete because of an error processing metadata.\n{error}"
+            "\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)"
+            f"\n\n{_in_comment(text)}\n*/"
+        )
     if not table.is_cql_compatible:
         return (
             f"/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created via "

@@ -3,110 +3,67 @@
 Objects are made by ``parser.py`` and are not changed later (``update.py``). ``ddl.py`` formats them as CQL.
 Applications can register hooks that add CQL to a table's exported schema for its server extensions.
 
-The dicts of a keyspace follow the schema, and their values are parsed on first use. A program may keep a reference to
-the dict of all keyspaces, and to those of a keyspace. So such a dict stays the same object, and a schema change is
-applied to it name by name: a look-up finds the old or the new value, never an empty dict that is being refilled.
-Iteration uses a copy made at one moment, and ``keys()``, ``values()`` and ``items()`` are views of such a copy.
-
-No lock: each name is set, removed or initialised by one operation of a built-in, and a copy that another thread
-disturbs is repeated.
+The dicts of a keyspace follow the schema (``live.py``), and each of their values is made on first use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
+from cassandra._base.display import rich_display
 from cassandra._base.names import SignatureDescriptor
 from cassandra._base.objects import public
+from cassandra._routing.display import (
+    column_table,
+    column_text,
+    keyspace_table,
+    keyspace_text,
+    table_columns,
+    table_text,
+    type_fields,
+    type_text,
+)
 from cassandra._routing.replication import _ReplicationStrategy
+
+from .live import LiveDict, Part
 
 # ---- dicts that follow the schema
 
-#: The dicts of a keyspace; the contents of each may refer to those of the ones before it.
+#: The dicts of a keyspace.
 PARTS = ("user_types", "functions", "aggregates", "views", "indexes", "tables")
 
 
-class LiveDict(dict[str, Any]):
-    """A dict that may be changed during iteration. Its copies and pickles are plain dicts."""
+#: The parts that are made of the same rows, and refer to each other.
+RELATIONS = ("tables", "views", "indexes")
 
-    __slots__ = ()
-
-    def follow(self, now: Mapping[str, Any]) -> None:
-        """Set the contents to those of *now*. One thread at a time."""
-        self.update(now)
-        self.keep(now)
-
-    def keep(self, now: Mapping[str, Any]) -> None:
-        """Remove the names that are not in *now*. One thread at a time."""
-        for name in self.copy().keys() - now.keys():
-            self.pop(name, None)
-
-    def copy(self) -> dict[str, Any]:
-        while True:
-            try:
-                return dict(dict.items(self))  # dict.copy() would call keys() below
-            except RuntimeError:  # another thread has added or removed a name
-                continue
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.copy())
-
-    def __reversed__(self) -> Iterator[str]:
-        return reversed(self.copy())
-
-    def keys(self) -> Any:
-        return self.copy().keys()
-
-    def values(self) -> Any:
-        return self.copy().values()
-
-    def items(self) -> Any:
-        return self.copy().items()
-
-    def __repr__(self) -> str:
-        return repr(self.copy())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (self.copy(),)
-
-
-class Part(LiveDict):
-    """One dict of a keyspace. Its copies are sorted by name, which is also the server's order."""
-
-    __slots__ = ()
-
-    def copy(self) -> dict[str, Any]:
-        return dict(sorted(super().copy().items()))
+#: Makes some parts of a keyspace.
+PartsReader = Callable[[], Mapping[str, Part]]
 
 
 class Contents:
-    """The dicts of a keyspace by name, made by *read* on first use. Keyspaces that differ only in their own settings
-    share one object."""
+    """The dicts of a keyspace by name, each made on first use by one of *readers*: tables, views and indexes together.
+    Keyspaces that differ only in their own settings share one object."""
 
-    __slots__ = ("_parts", "_read")
+    __slots__ = ("_parts", "_readers")
 
-    def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
-        self._read: Callable[[], Mapping[str, Any]] | None = read
-        self._parts: dict[str, dict[str, Part]] = {}
+    def __init__(self, readers: Mapping[str, PartsReader]) -> None:
+        self._readers = dict(readers)
+        self._parts: dict[str, Mapping[str, Part]] = {}
 
-    @property
-    def is_parsed(self) -> bool:
-        return bool(self._parts)
-
-    def parts(self) -> dict[str, Part]:
-        """Return the dicts. Concurrent first calls return the same objects."""
-        made = self._parts.get("parts")
+    def part(self, name: str) -> Part:
+        """Return a dict. Concurrent first calls return the same object."""
+        group = "relations" if name in RELATIONS else name
+        made = self._parts.get(group)
         while made is None:
-            read = self._read
-            if read is not None:
-                found = read()
-                made = self._parts.setdefault("parts", {name: Part(found.get(name, {})) for name in PARTS})
-                self._read = None  # the rows are not needed any more
+            read = self._readers.get(group)
+            if read is None:
+                made = self._parts[group]  # another thread has made it meanwhile
             else:
-                made = self._parts.get("parts")
-        return made
+                made = self._parts.setdefault(group, read())
+                self._readers.pop(group, None)  # the rows are not needed any more
+        return made[name]
 
 
 # ---- extensions of tables
@@ -148,6 +105,7 @@ def extension_cql(table: Any) -> list[str]:
 
 
 @public("cassandra.metadata")
+@rich_display(type_fields, type_text)
 class UserType:
     """A user-defined type."""
 
@@ -197,11 +155,11 @@ class Function:
     body: str = None  # type: ignore[assignment]
     #: True if it is called when an argument is null (otherwise the result is null).
     called_on_null_input: bool = None  # type: ignore[assignment]
-    #: Attributes of DSE; false or empty for other servers.
+    #: True if equal arguments give equal results (DSE; false for other servers).
     deterministic: bool = None  # type: ignore[assignment]
-    #: True if the result grows with all arguments.
+    #: True if the result grows with all arguments (DSE).
     monotonic: bool = None  # type: ignore[assignment]
-    #: Arguments with which the result grows.
+    #: Arguments with which the result grows (DSE).
     monotonic_on: list[str] = None  # type: ignore[assignment]
 
     def __init__(
@@ -311,6 +269,7 @@ class Aggregate:
 
 
 @public("cassandra.metadata")
+@rich_display(column_table, column_text)
 class ColumnMetadata:
     """A column of a table or view."""
 
@@ -358,7 +317,7 @@ class DroppedColumn(NamedTuple):
 class IndexMetadata:
     """A secondary index."""
 
-    #: Keyspace and table of the index.
+    #: Name of the keyspace.
     keyspace_name: str = None  # type: ignore[assignment]
     #: Name of the table.
     table_name: str = None  # type: ignore[assignment]
@@ -421,6 +380,7 @@ class TriggerMetadata:
 
 
 @public("cassandra.metadata")
+@rich_display(table_columns, table_text)
 class TableMetadata:
     """A table as it was read; when it is read again, another object replaces it. Only ``views`` follows changes."""
 
@@ -451,6 +411,7 @@ class TableMetadata:
     #: True if the table is virtual: provided by the node, not stored.
     virtual = False
     _id: Any = None
+    _exc_info: Any = None  # of its rows, if they are invalid: then it is incomplete
 
     #: Names of compaction options that old servers stored separately.
     compaction_options: ClassVar[dict[str, str]] = {
@@ -533,6 +494,7 @@ class TableMetadataV3(TableMetadata):
 
 
 @public("cassandra.metadata")
+@rich_display(table_columns, table_text)
 class MaterializedViewMetadata:
     """A materialized view as it was read; when it is read again, another object replaces it."""
 
@@ -557,6 +519,7 @@ class MaterializedViewMetadata:
     #: Server extensions: name to blob, or None.
     extensions: dict[str, bytes] | None = None
     _id: Any = None
+    _exc_info: Any = None  # as of a table
 
     def __init__(
         self,
@@ -594,8 +557,7 @@ class MaterializedViewMetadata:
 
 
 class _Part:
-    """A lazy dict of a keyspace, parsed from the schema rows on first use: most applications never use it, and a large
-    schema has thousands of columns. A value assigned to a keyspace takes precedence."""
+    """A dict of a keyspace, made on first use. A value assigned to a keyspace takes precedence."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -606,7 +568,7 @@ class _Part:
         contents = keyspace._contents
         if contents is None:
             raise AttributeError(f"{keyspace!r} has no {self._name}: the attribute was deleted")
-        return keyspace.__dict__.setdefault(self._name, contents.parts()[self._name])
+        return keyspace.__dict__.setdefault(self._name, contents.part(self._name))
 
 
 def _part() -> Any:
@@ -614,6 +576,7 @@ def _part() -> Any:
 
 
 @public("cassandra.metadata")
+@rich_display(keyspace_table, keyspace_text)
 class KeyspaceMetadata:
     """A keyspace: its replication, and its tables, views, indexes, types, functions and aggregates.
 
@@ -698,16 +661,17 @@ class KeyspaceMetadata:
                     self.resolve_user_types(name, user_types, user_type_strings)
         user_type_strings.append(user_type.export_as_string())
 
-    def _with_contents(self, read: Callable[[], dict[str, Any]]) -> KeyspaceMetadata:
-        """Return this new keyspace, with its dicts made by *read*, which is called on first use of one of them."""
-        self._contents = Contents(read)
+    def _with_contents(self, readers: Mapping[str, PartsReader]) -> KeyspaceMetadata:
+        """Return this new keyspace, with its dicts made by *readers*, on first use of each."""
+        self._contents = Contents(readers)
         for name in PARTS:
             del self.__dict__[name]
         return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the complete parsed state at one moment, for copies and pickle."""
-        parts = {} if self._contents is None else self._contents.parts()
+        contents = self._contents
+        parts = {} if contents is None else {name: contents.part(name) for name in PARTS}
         state = {**parts, **self.__dict__, "_contents": None}
         return {name: part.copy() if isinstance(part, LiveDict) else part for name, part in state.items()}
 

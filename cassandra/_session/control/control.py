@@ -19,6 +19,7 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from enum import Enum
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._base.errors import (
@@ -29,7 +30,7 @@ from cassandra._base.errors import (
     RequestError,
 )
 from cassandra._base.logs import get_logger
-from cassandra._base.randomness import uniform
+from cassandra._base.randomness import backoff
 from cassandra._base.versions import seconds
 from cassandra._net.backoff import Delays
 from cassandra._net.connection import Connection, shows_life
@@ -182,8 +183,16 @@ class ControlConnection:
 
     def _on_event(self, connection: Connection, event: EventMessage) -> None:
         """Route an event. On the I/O thread."""
-        if connection is self.connection or connection is self._candidate or self._opening is not None:
+        if connection.is_draining:
+            self.strand.post(self._leave, connection)
+        elif connection is self.connection or connection is self._candidate or self._opening is not None:
             self.events.on_event(event)
+
+    def _leave(self, connection: Connection) -> None:
+        """Search for another node: that of *connection* has announced that it stops. The connection is used until the
+        next one is open."""
+        if connection is self.connection and not self._closed:
+            self.search.begin(f"The node of the control connection, {connection.endpoint}, stops", connection.endpoint)
 
     def _on_closed(self, connection: Connection, error: BaseException | None) -> None:
         """Handle the closing of a connection. On the I/O thread."""
@@ -447,7 +456,5 @@ class RepeatedRefresh:
 
 def _schedule() -> Iterator[float]:
     """Yield delays, jittered so that not all clients of an overloaded node send queries at the same moment."""
-    delay = FIRST
-    while True:
-        yield delay * uniform(0.5, 1.0)
-        delay = min(LONGEST, delay * 2)
+    for failures in count():
+        yield backoff(failures, FIRST, LONGEST)

@@ -15,7 +15,7 @@ from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.randomness import random
 from cassandra._routing.schema import SchemaTarget
-from cassandra._routing.schema.queries import EVERYTHING, KEYSPACE_CONTENTS
+from cassandra._routing.schema.rows import EVERYTHING, KEYSPACE_CONTENTS
 
 if TYPE_CHECKING:
     from cassandra._session.cluster import Cluster
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
+UP_PART = 0.25  # of the window, within which a node that comes up is tried: requests go there within a second
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
 CLIENT_ROUTES_CHANGE = "CLIENT_ROUTES_CHANGE"  # registered for only if it is used: only ScyllaDB supports it
 
@@ -94,7 +95,8 @@ class EventRouter:
                 pending.cancel()
             too_many = len(self._status) >= MOST_COMING_UP
             if args["change_type"] == "UP" and not too_many:
-                self._status[key] = self._cluster.scheduler.schedule(random() * window, self._on_coming_up, key)
+                delay = random() * window * UP_PART
+                self._status[key] = self._cluster.scheduler.schedule(delay, self._on_coming_up, key)
         if args["change_type"] == "UP" and too_many:
             self.nodes_changed(window)
         if args["change_type"] == "DOWN":

@@ -2,7 +2,7 @@
 
 L5. ``system.local`` describes the queried node, ``system.peers_v2`` (Cassandra 4 and newer) or ``system.peers`` all
 others. Rows of nodes that are joining, leaving or partly removed can be incomplete or stale: such a row is skipped, and
-the metadata of that node stays unchanged. So is a row for which a user's end point factory or address translator fails.
+the metadata of that node stays unchanged. So is a row for which a user's endpoint factory or address translator fails.
 Each affects that node only, and is logged once until something changes.
 
 A node without tokens holds no data; requests are not sent to it, if it is a peer as well as if it is the queried node.
@@ -24,9 +24,9 @@ from cassandra._net.endpoint import is_address
 from .queries import Row, fetch, rows_or_raise
 
 if TYPE_CHECKING:
+    from cassandra._net.auth import AllowedAddresses
     from cassandra._net.connection import Connection
     from cassandra._net.endpoint import EndPoint, EndPointFactory
-    from cassandra._net.trust import AllowedAddresses
 
 log = get_logger("cassandra.cluster")
 
@@ -185,7 +185,7 @@ def parse_nodes(
     allowed: AllowedAddresses | None = None,
 ) -> NodeList:
     """Return the nodes of the given rows. The queried node keeps *endpoint*, which worked, regardless of its own row,
-    unless the factory makes the end point. Nodes that are not at *allowed* addresses are ignored."""
+    unless the factory makes the endpoint. Nodes that are not at *allowed* addresses are ignored."""
     parsing = _Parsing(endpoint, factory, skipped_rows, allowed)
     me = parsing.local_node(local)
     for row in peers:
@@ -249,7 +249,7 @@ class _Parsing:
         else:
             endpoint = self._make(row)
             if endpoint is not None and endpoint in self._endpoints:
-                self.skip(row, f"another node has the same end point {endpoint}")
+                self.skip(row, f"another node has the same endpoint {endpoint}")
             elif endpoint is not None:
                 self._add_node(_node(row, endpoint))
 
@@ -266,7 +266,7 @@ class _Parsing:
             hash(endpoint)
         except Exception as error:  # may be a user's code
             self.failed = True
-            self.skip(row, f"no end point could be created for it: {type(error).__name__}: {error}")
+            self.skip(row, f"no endpoint could be created for it: {type(error).__name__}: {error}")
             return None
         if self._allowed is not None and not self._allowed.may_host(endpoint):
             # not among the unusable ones: a host that moved there must be removed

@@ -16,6 +16,7 @@ from cassandra._base.locks import driver_lock
 from cassandra._base.process import AutoResetEvent
 from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import RawRows, RowsPage
+from cassandra._routing.schema.rows import UndecodedRows
 from cassandra._wire.messages.requests import QueryMessage
 from cassandra._wire.rows import decode_page, dict_factory
 from cassandra._wire.types.base import with_own_functions
@@ -42,11 +43,15 @@ def rows_of(message: Any) -> list[Row]:
 
 
 def _rows_of_page(page: RowsPage | RawRows) -> list[Row]:
-    page = page.page() if isinstance(page, RawRows) else page
-    return list(decode_page(with_own_functions(page), dict_factory))
+    return list(decode_page(_own(page), dict_factory))
 
 
-class Rows(Sequence[Row]):
+def _own(page: RowsPage | RawRows) -> RowsPage:
+    """Return a page that the driver's functions decode."""
+    return with_own_functions(page.page() if isinstance(page, RawRows) else page)
+
+
+class Rows(UndecodedRows):
     """The rows of a query. They stay bytes until they are read: most programs read little of the schema.
 
     Belongs to :func:`fetch` until that returns. Any thread may read it then; concurrent first readers decode the same
@@ -54,22 +59,36 @@ class Rows(Sequence[Row]):
     """
 
     def __init__(self) -> None:
-        self._content: list[Row] | tuple[RawRows | RowsPage | list[Row], ...] = ()
+        self.nbytes = 0
+        self._parts: list[RawRows | RowsPage | list[Row]] = []
+        self._rows: list[Row] | None = None
 
     def add(self, message: Any) -> None:
         """Add the rows of a further RESULT. Keeps no memory of the pool."""
-        assert isinstance(self._content, tuple), "rows were decoded already"
         if isinstance(message, RawRows):
-            self._content = (*self._content, message)
+            self.nbytes += message.nbytes
+            self._parts.append(message)
+        elif message.page is not None:
+            self.nbytes += message.page.nbytes
+            self._parts.append(message.page.detached())
         else:
-            self._content = (*self._content, rows_of(message) if message.page is None else message.page.detached())
+            self._parts.append(rows_of(message))
+
+    def pages(self) -> list[RowsPage] | None:
+        """Return the undecoded pages that have rows; None if rows were not received as pages."""
+        if any(isinstance(part, list) for part in self._parts):
+            return None
+        return [_own(part) for part in self._parts if not isinstance(part, list) and len(part)]
 
     def _all(self) -> list[Row]:
-        held = self._content
-        if isinstance(held, list):
-            return held
-        rows = [row for part in held for row in (part if isinstance(part, list) else _rows_of_page(part))]
-        self._content = rows
+        rows = self._rows
+        if rows is None:
+            rows = self._rows = [
+                row
+                for part in self._parts
+                if len(part)
+                for row in (part if isinstance(part, list) else _rows_of_page(part))
+            ]
         return rows
 
     @overload
@@ -144,27 +163,78 @@ def fetch(
 
     *page_size* None requests everything in one page. *timeout* is per page, in seconds.
     """
-    found: dict[str, Rows | BaseException] = {name: Rows() for name in queries}
-    pending = {name: query(text, page_size) for name, text in queries.items()}
-    while pending:
-        answers = gather(connection, list(pending.values()), timeout, raw=True)
-        following: dict[str, QueryMessage] = {}
-        for name, answer in zip(pending, answers, strict=True):
-            if isinstance(answer, BaseException):
-                found[name] = answer
-                continue
-            rows = found[name]
+    return _Fetch(connection, queries, UNBOUNDED if timeout is None else timeout, page_size).run()
+
+
+class _Fetch:
+    """One call of :func:`fetch`. Each page is requested when the previous one of its query arrives, on the I/O thread:
+    a large schema has hundreds of pages, and the waiting thread is woken once. ``_waiting`` is guarded by ``_lock``;
+    the rows of a query belong to the thread that has its last response, until the event hands all to the waiting
+    thread."""
+
+    def __init__(
+        self, connection: Connection, queries: Mapping[str, str], timeout: float, page_size: int | None
+    ) -> None:
+        self._connection = connection
+        self._queries = queries
+        self._timeout = timeout
+        self._page_size = page_size
+        self._found: dict[str, Rows | BaseException] = {name: Rows() for name in queries}
+        self._lock = driver_lock("fetch")
+        self._waiting = len(queries)
+        self._pages = 0
+        self._done = AutoResetEvent()
+
+    def run(self) -> dict[str, Rows | BaseException]:
+        last = len(self._queries) - 1
+        for position, name in enumerate(self._queries):
+            self._request(name, None, position < last)
+        pages = -1
+        while self._waiting and pages != self._pages:  # each request has a timeout of its own: a second safeguard
+            pages = self._pages
+            self._done.wait(self._timeout + 5.0)
+        if self._waiting:
+            endpoint = self._connection.endpoint
+            raise OperationTimedOut({str(endpoint): f"No response within {self._timeout} s"}, endpoint)
+        return self._found
+
+    def _request(self, name: str, paging_state: bytes | None, later: bool = False) -> None:
+        message = query(self._queries[name], self._page_size, paging_state)
+        on_response = partial(self._on_response, name, paging_state)
+        self._connection.request_async(message, on_response, self._timeout, later, raw=True)
+
+    def _on_response(self, name: str, paging_state: bytes | None, answer: Any) -> None:
+        self._pages += 1
+        following = self._take(name, paging_state, outcome_of(answer))
+        if following:
+            self._request(name, following)
+            return
+        with self._lock:
+            self._waiting -= 1
+            last = not self._waiting
+        if last:
+            self._done.set()
+
+    def _take(self, name: str, paging_state: bytes | None, answer: Any) -> bytes | None:
+        """Add a page; return the paging state of the next one, if any."""
+        if isinstance(answer, BaseException):
+            self._found[name] = answer
+            return None
+        try:
+            rows = self._found[name]
             assert isinstance(rows, Rows)
             rows.add(answer)
-            if answer.paging_state and answer.paging_state == pending[name].paging_state:
-                found[name] = repeated_paging_state(connection.endpoint)
-            elif answer.paging_state:
-                following[name] = query(queries[name], page_size, answer.paging_state)
-        pending = following
-    return found
+            following: bytes | None = answer.paging_state
+        except Exception as error:  # rows that do not fit their columns
+            self._found[name] = error
+            return None
+        if following and following == paging_state:
+            self._found[name] = repeated_paging_state(self._connection.endpoint)
+            return None
+        return following
 
 
-def rows_or_raise(rows: Sequence[Row] | BaseException) -> Sequence[Row]:
+def rows_or_raise(rows: Rows | BaseException) -> Rows:
     """Return the rows, or raise the exception."""
     if isinstance(rows, BaseException):
         raise rows

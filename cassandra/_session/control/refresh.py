@@ -75,7 +75,7 @@ class Refresher:
 
     def _locate(self, listing: NodeList) -> None:
         """Add the contact point for the datacenter of the queried node: policies take their datacenter from the contact
-        points. The queried node may have another end point there, or may not be a host."""
+        points. The queried node may have another endpoint there, or may not be a host."""
         asked, cluster = listing.local_node, self._cluster
         here = [node.endpoint for node in listing.nodes if node.datacenter == asked.datacenter]
         if asked in listing.nodes:
@@ -101,11 +101,11 @@ class Refresher:
                 membership.connect_now(host)
 
     def schema(self, connection: Connection, targets: Sequence[SchemaTarget]) -> None:
-        """Read *targets* and publish them."""
+        """Read *targets* and publish them, together, or none of them if one cannot be read."""
         traits = self._traits(connection)
         before = self._cluster.metadata.keyspaces.keys()
-        for target in targets:
-            self._cluster.metadata.apply_schema(target, self._read(connection, target, traits))
+        changes = [(target, self._read(connection, target, traits)) for target in targets]
+        self._cluster.metadata.apply_changes(changes)
         created = self._cluster.metadata.keyspaces.keys() - before
         if created:
             self._cluster.membership.keyspaces_created(created)

@@ -29,7 +29,7 @@ from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
 from cassandra._base.process import AutoResetEvent, renew
 from cassandra._routing.policies import HostDistance
-from cassandra._routing.schema.queries import KEYSPACE_CONTENTS
+from cassandra._routing.schema.rows import KEYSPACE_CONTENTS
 
 from .events import reduce_targets
 from .queries import Row, gather_async, query, rows_of

@@ -2,7 +2,7 @@
 
 L5. Owner: the control connection's strand. States: *idle* (there is a connection, or none is needed yet), *trying* (one
 candidate after the other, in one call on the strand), *waiting* (all candidates failed; ``_retry`` is set). A waiting
-search continues by the reconnection schedule, when a host comes up, and when a name resolves to an untried end point.
+search continues by the reconnection schedule, when a host comes up, and when a name resolves to an untried endpoint.
 
 Names of contact points are looked up in parallel, on a thread of its own and once at a time: a slow name server, as is
 common when a network breaks, does not delay the use of known addresses.
@@ -98,7 +98,7 @@ class Search:
         return True
 
     def _on_all_resolved(self, found: contact.LookUp) -> None:
-        """Record end points of slow names after the first connect. On the thread that waited for them."""
+        """Record endpoints of slow names after the first connect. On the thread that waited for them."""
         if found.is_done and found.endpoints() and not self._closed:
             self._cluster.contacts.take(found)
 
@@ -248,7 +248,7 @@ class Search:
             log.debug("The contact points could not be resolved again: %s", error)
 
     def _on_look_up_done(self, result: None, error: BaseException | None) -> None:
-        """Try new end points. On the thread of the lookup."""
+        """Try new endpoints. On the thread of the lookup."""
         self._strand.post(self._try_new_endpoints)
 
     def _try_new_endpoints(self) -> None:

@@ -29,7 +29,7 @@ class ConnectionFactory:
         return ConnectionOptions(
             protocol_version=versions.in_use,
             may_lower=not versions.is_given,
-            on_open=versions.record_version,
+            on_open=self._on_open,
             allow_beta=given.allow_beta_protocol_version,
             compression=given.compression,
             cql_version=given.cql_version,
@@ -48,7 +48,14 @@ class ConnectionFactory:
             connection_class=connection_class_of(given.connection_class),
             max_requests=given.max_requests_per_connection or MAX_REQUESTS,
             max_frame=given.max_response_bytes or MAX_FRAME,
+            verify_host_id=given.verify_host_ids,
+            follows_overload=given.adaptive_concurrency,
         )
+
+    def _on_open(self, connection: Connection) -> None:
+        self._cluster._versions.record_version(connection)
+        if self._cluster.metrics is not None:
+            self._cluster.metrics.opened(connection)
 
     def load(self) -> None:
         """Import the modules that connections need, on the connecting thread, before the first connection is opened. A

@@ -1,4 +1,4 @@
-"""From contact points to end points: names are resolved, and kept for TLS.
+"""From contact points to endpoints: names are resolved, and kept for TLS.
 
 L5. The order given by the user is kept in ``Cluster.endpoints_resolved``, by which a policy without ``local_dc``
 chooses the same datacenter in every client. Clients *connect* in random order; otherwise all clients would connect to
@@ -42,7 +42,7 @@ class ContactPoints:
 
     @property
     def endpoints_resolved(self) -> list[EndPoint]:
-        """End points of the contact points at the last lookup, in the order given. Before the cluster connects, reading
+        """Endpoints of the contact points at the last lookup, in the order given. Before the cluster connects, reading
         it resolves them and blocks the caller; those that cannot be resolved are omitted."""
         if self._resolved is None:
             found = self.look_up()
@@ -56,11 +56,11 @@ class ContactPoints:
 
     @property
     def known(self) -> list[EndPoint]:
-        """The end points known so far, without waiting."""
+        """The endpoints known so far, without waiting."""
         return self._resolved or []
 
     def resolve(self) -> list[EndPoint]:
-        """Resolve all contact points now, and return their end points in random order. Blocks; raises
+        """Resolve all contact points now, and return their endpoints in random order. Blocks; raises
         UnresolvableContactPoints if there are none."""
         done = AutoResetEvent()
         found = self.look_up()
@@ -74,7 +74,7 @@ class ContactPoints:
         return LookUp(self._options.contact_points, self._options.port, self._logged_names)
 
     def take(self, found: LookUp) -> list[EndPoint]:
-        """Use the end points found so far, in the order given. Raise UnresolvableContactPoints if there are none,
+        """Use the endpoints found so far, in the order given. Raise UnresolvableContactPoints if there are none,
         NoHostAvailable if there is no contact point."""
         endpoints, self.unresolved = found.endpoints(), found.unresolved()
         if not endpoints:
@@ -132,7 +132,7 @@ class LookUp:
             self._condition.wait_for(lambda: self.is_done or self._is_woken, timeout)
 
     def wait_for_another(self, known: set[EndPoint]) -> None:
-        """Wait until there is an end point that is not *known*, or there will be none, or :meth:`wake` was called."""
+        """Wait until there is an endpoint that is not *known*, or there will be none, or :meth:`wake` was called."""
         with self._condition:
             self._condition.wait_for(lambda: self.is_done or self._is_woken or not known.issuperset(self.endpoints()))
 
@@ -143,7 +143,7 @@ class LookUp:
             self._condition.notify_all()
 
     def endpoints(self) -> list[EndPoint]:
-        """Return the end points found so far, in the order of the contact points, without duplicates."""
+        """Return the endpoints found so far, in the order of the contact points, without duplicates."""
         endpoints: dict[EndPoint, None] = {}
         for point in self._points:
             if isinstance(point, EndPoint):
@@ -156,7 +156,7 @@ class LookUp:
         return list(endpoints)
 
     def unresolved(self) -> dict[str, Exception]:
-        """Return the errors of names without end points."""
+        """Return the errors of names without endpoints."""
         failed = {name: answer for (name, _), answer in self._results.items() if isinstance(answer, Exception)}
         if not self.is_done:
             waiting = (one[0] for one in self._points if isinstance(one, tuple) and not is_numeric(one[0]))
@@ -167,7 +167,7 @@ class LookUp:
         return failed
 
     def no_endpoint_error(self) -> UnresolvableContactPoints | NoHostAvailable:
-        """Return the error for the case that there is no end point."""
+        """Return the error for the case that there is no endpoint."""
         if not self._points:
             return NoHostAvailable("Unable to connect to any servers: no contact point given", {})
         failed = list(self.unresolved().values())

@@ -8,14 +8,20 @@ States of a host and their transitions::
 
     new      in the metadata, not reached yet (is_up None)      -> coming up, down
     up       has pools, or every policy ignores it              -> down: its connections failed, or an event reported
-                                                                   it and no connection contradicts it
+                                                                   it and no connection contradicts it; it has
+                                                                   announced that it stops; or its address leads to
+                                                                   another host
     down     a Reconnector tries to reach it                    -> coming up: reached, on schedule or because of an
                                                                    UP event
-    coming   reached; statements are prepared, pools opened     -> up, or down again when no pool opened
+    coming   reached and identified, pools are opened           -> up, or down again when no pool opened
     up       (``_coming_up``)
 
-While no host is up, each is tried about every second (``is_urgent``): there is no load to avoid. When the last one goes
-down, the delays of waiting reconnectors are shortened; when the first one is back, schedules begin anew.
+While no host is up, each is tried every few seconds at most (``is_urgent``). When the last one goes down, the delays of
+waiting reconnectors are shortened; when the first one is back, schedules restart.
+
+A host that has come up gets requests at once. Statements that it lacks are prepared when they are executed, and those
+that were used recently also ahead of that, slowly (``Reprepare``): all clients of the cluster find the host at the same
+time, and the first one of them that prepares a statement does so for all.
 
 Each transition to coming up has a token (an object in ``_coming_up``): steps of an older transition that end late are
 recognised by it and ignored.
@@ -29,6 +35,7 @@ call anything of cluster and session. An exception of a listener is logged and d
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -36,17 +43,19 @@ from uuid import UUID
 
 from cassandra._base.errors import RequestExecutionException, RequestValidationException
 from cassandra._base.logs import get_logger
+from cassandra._net.backoff import FailureLog, Pace
 from cassandra._net.connection import Connection, shows_life
+from cassandra._net.handshake import NodeDraining, UnexpectedHost, check_host_id
 from cassandra._net.health import leave_to_parent
 from cassandra._routing.host import Host
 from cassandra._routing.policies import HostDistance
-from cassandra._session.control.queries import gather_async, query, rows_of
 from cassandra._session.prepared import Reprepare
 from cassandra._session.scheduler import command
 from cassandra._wire.messages.requests import OptionsMessage
 
+from ..control.events import UP_PART
 from ..shared import Shared, without_item
-from .reconnection import Reconnector, outage_delay
+from .reconnection import Reconnector, new_schedule, outage_delay
 
 if TYPE_CHECKING:
     from cassandra._net.endpoint import EndPoint
@@ -57,7 +66,6 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-LOCAL_ID = "SELECT host_id FROM system.local WHERE key='local'"
 OUTAGE_LOG_INTERVAL = 60.0  # seconds between log lines about a continuing outage
 STABLE = 2.0  # seconds a host must have been up to be tried again at once: a flapping host follows the schedule
 
@@ -72,12 +80,16 @@ class Membership:
         self._up_since: dict[Host, float] = {}
         self._outage_since: float | None = None  # start of an outage, and time of its last log line
         self._outage_logged_at = 0.0
+        self._unexpected: dict[Host, FailureLog] = {}  # warnings about addresses that lead to other hosts
+        self._paces: dict[Host, Pace] = {}  # of connections; any thread
+        self._repreparing: dict[Host, Reprepare] = {}
 
     # ---- fork
 
     def leave_to_parent(self) -> None:
         """Reset the state in a forked child: reconnectors and their pending steps stayed in the parent."""
-        self._coming_up = {}
+        self._coming_up, self._paces, self._repreparing = {}, {}, {}
+        self._cluster.prepared.ahead.clear()
         for host in self._cluster.metadata.all_hosts():
             host._reconnection_handler = None
             leave_to_parent(host)
@@ -98,6 +110,12 @@ class Membership:
         host."""
         if isinstance(error, (RequestValidationException, RequestExecutionException)):
             return False  # a response: the host is alive
+        if isinstance(error, UnexpectedHost):
+            self.strand.post(self._on_unexpected_host, host, error)
+            return True
+        if isinstance(error, NodeDraining):
+            self.on_drain(host)
+            return True
         convicted = bool(host.signal_connection_failure(error))
         self.strand.post(self.examine, host, convicted, expected_down)
         return convicted
@@ -107,6 +125,14 @@ class Membership:
         self._cluster.control_connection.on_up(host)  # it may be looking for a node
         if host.is_up is None:
             self.strand.post(self._on_pool_opened, host)
+
+    def on_drain(self, host: Host) -> None:
+        """Handle that *host* has announced that it stops."""
+        self.strand.post(self._on_drain, host)
+
+    def pace_of(self, host: Host) -> Pace:
+        """Return the pace at which all sessions open connections to *host*."""
+        return self._paces.setdefault(host, Pace())
 
     def connect_now(self, host: Host) -> None:
         """Try to reach *host* now: it is probably up."""
@@ -125,8 +151,10 @@ class Membership:
         so that others may be back as well."""
         self.strand.post_here(self._on_control_connection, host_id, include_others)
 
-    def probe_control_connection(self, host: Host) -> None:
-        """Check the control connection now if it is one of the silent connections to *host*."""
+    def on_suspect(self, host: Host) -> None:
+        """Check the control connection now if it is one of the silent connections to *host*, and notify policies that
+        fail over."""
+        self._cluster.profile_manager.on_suspect()
         self.strand.post(self._cluster.control_connection.on_down, host)
 
     def event_up(self, address: str, port: int | None) -> None:
@@ -166,8 +194,9 @@ class Membership:
         else:
             self._use_now(host)
 
-    def _use_now(self, host: Host) -> None:
-        """Use *host*, which probably can be reached, without waiting for the next scheduled attempt."""
+    def _use_now(self, host: Host, within: float = 0.0) -> None:
+        """Use *host*, which probably can be reached, without waiting for the next scheduled attempt. *within*: seconds
+        over which the attempts of all clients are spread."""
         if host in self._coming_up:
             pass
         elif host.is_up:
@@ -182,7 +211,12 @@ class Membership:
             self._set_up(host)
             self._notify_listeners("on_up", host)
         else:
-            self.reconnect(host, at_once=True)
+            self.reconnect(host, at_once=True, within=within)
+
+    @property
+    def _spread(self) -> float:
+        """Seconds over which clients spread their attempts after an event that all of them notice."""
+        return max(0.0, self._cluster.status_event_refresh_window) * UP_PART
 
     def _on_control_connection(self, host_id: Any, include_others: bool) -> None:
         # Events were missed. A keyspace may exist now whose absence took hosts down; even one that was dropped and
@@ -192,8 +226,10 @@ class Membership:
             include_others = include_others or session.keyspace is not None
         for host in self._cluster.metadata.all_hosts():
             is_waiting = host.is_up is False and not self.is_ignored(host)
-            if host.host_id == host_id or (include_others and is_waiting):
+            if host.host_id == host_id:
                 self._use_now(host)
+            elif include_others and is_waiting:
+                self._use_now(host, self._spread)
 
     def _on_keyspaces(self, names: Collection[str]) -> None:
         """Open pools that failed for want of a keyspace: hosts that only sessions of that keyspace tried to reach are
@@ -203,7 +239,7 @@ class Membership:
             session._pool_set.try_now()
         for host in self._cluster.metadata.all_hosts() if waiting else ():
             if host.is_up is False and not self.is_ignored(host):
-                self.reconnect(host, at_once=True)
+                self.reconnect(host, at_once=True, within=self._spread)
 
     def _on_event_down(self, address: str, port: int | None) -> None:
         host = self._cluster.metadata.get_host(address, port)
@@ -229,17 +265,42 @@ class Membership:
 
             connection.request_async(OptionsMessage(), on_response, timeout)
 
+    def _on_drain(self, host: Host) -> None:
+        if not self._is_member(host) or (host.is_up is False and host not in self._coming_up):
+            return
+        log.info("%s has announced that it stops: its requests in flight end, new ones go to other hosts", host)
+        for session in self._sessions():
+            session._pool_set.remove(host, drain=True)
+        self.take_down(host, at_once=False, level=logging.INFO)
+
+    def _on_unexpected_host(self, host: Host, error: UnexpectedHost) -> None:
+        """Handle that the address of *host* leads to another host. The next node list shows what has moved."""
+        if not self._is_member(host) or host.endpoint != error.endpoint:
+            return
+        if self._cluster.topology.leave_contact_point(host):
+            return
+        level = self._unexpected.setdefault(host, FailureLog()).level(logging.WARNING, error)
+        log.log(
+            level,
+            "%s, the address of host %s, leads to host %s: it gets no requests. The address was given to another node, "
+            "or a proxy or an address translator leads to the wrong one. The node list is read again",
+            host, error.expected, error.found,
+        )  # fmt: skip
+        self.take_down(host, at_once=False, level=logging.INFO)
+        self._cluster.control_connection.refresh_nodes_soon()
+
     # ---- down (strand)
 
-    def take_down(self, host: Host, at_once: bool | None = None) -> None:
+    def take_down(self, host: Host, at_once: bool | None = None, level: int = logging.WARNING) -> None:
         """Mark *host* as down: no pools, no requests, until it is reached again. Without *at_once* (True, False) a host
-        that was up for some time is tried again at once."""
+        that was up for some time is tried again at once. *level* is that of the log line."""
         was_up = host.is_up
         self._coming_up.pop(host, None)
         since = self._up_since.pop(host, None)
         host.set_down()
+        self._stop_repreparing(host)
         if was_up is not False:
-            log.warning("Host %s has been marked down", host)
+            log.log(level, "Host %s has been marked down", host)
         self._cluster.profile_manager.on_down(host)
         for session in self._sessions():
             session.on_down(host)
@@ -250,24 +311,27 @@ class Membership:
             self._begin_outage()
         if not self.is_ignored(host):
             stable = since is not None and monotonic() - since >= STABLE
-            self.reconnect(host, stable if at_once is None else at_once)
+            self.reconnect(host, stable if at_once is None else at_once, self._spread)
 
-    def reconnect(self, host: Host, at_once: bool) -> None:
-        """Try to reach *host*: *at_once*, or on schedule."""
+    def reconnect(self, host: Host, at_once: bool, within: float = 0.0) -> None:
+        """Try to reach *host*: *at_once*, that is *within* seconds, or on schedule."""
         handler: Reconnector | None = host._reconnection_handler
         if handler is None:
             handler = Reconnector(
                 self._cluster, self.strand, host, self._on_connected, self._on_connect_failed, self.is_urgent
             )
             host.get_and_set_reconnection_handler(handler)
-            handler.start(at_once)
+            handler.start(at_once, within)
         elif at_once:
-            handler.try_now()
+            handler.try_now(within)
 
     def forget(self, host: Host) -> None:
         """Drop the state of *host*, which has left the cluster."""
         self.stop_reconnecting(host)
         self._up_since.pop(host, None)
+        self._unexpected.pop(host, None)
+        self._paces.pop(host, None)
+        self._stop_repreparing(host)
 
     def stop_reconnecting(self, host: Host) -> None:
         """Cancel attempts to reach *host*, and their pending steps."""
@@ -278,6 +342,9 @@ class Membership:
 
     def _on_connect_failed(self, host: Host, error: BaseException) -> None:
         self._log_outage(host, error)
+        if isinstance(error, UnexpectedHost):
+            self._on_unexpected_host(host, error)
+            return
         if host.is_up is None:  # a new host that could not be reached: down for now
             host.set_down()
             self._cluster.profile_manager.on_down(host)
@@ -293,34 +360,36 @@ class Membership:
             connection.close()
             return
         token = self._coming_up[host] = object()
+        self.pace_of(host).reserve(self._cluster.connection_rate)  # the pools are to count this connection
 
-        def on_response(answers: list[Any]) -> None:
-            if not self.strand.post(self._on_identified, host, token, connection, answers[0]):
+        def on_response(found: Any) -> None:
+            if not self.strand.post(self._on_identified, host, token, connection, found):
                 connection.close()
 
-        gather_async(connection, [query(LOCAL_ID)], self._cluster.control_timeout, on_response)
+        connection.read_host_id(self._cluster.control_timeout, on_response)
 
-    def _on_identified(self, host: Host, token: object, connection: Connection, answer: Any) -> None:
+    def _on_identified(self, host: Host, token: object, connection: Connection, found: Any) -> None:
         """Check that the node is this host: another host may have its address, and its entry must be found first."""
         if self._coming_up.get(host) is not token:
             connection.close()
             return
-        found = answer if isinstance(answer, BaseException) else next((row["host_id"] for row in rows_of(answer)), None)
-        if isinstance(found, BaseException) or (None not in (found, host.host_id) and found != host.host_id):
-            log.info("%s is not host %s: %s", connection.endpoint, host.host_id, found)
+        try:
+            if isinstance(found, BaseException):
+                raise found
+            if self._cluster.verify_host_ids:
+                check_host_id(connection.endpoint, host.host_id, found)
+        except Exception as error:
             connection.close()
-            self.take_down(host, at_once=False)
-            self._cluster.control_connection.refresh_nodes_soon()
+            if isinstance(error, UnexpectedHost):
+                self._on_unexpected_host(host, error)
+            else:
+                log.info("%s could not be identified as host %s: %s", connection.endpoint, host.host_id, error)
+                self.take_down(host, at_once=False)
+                self._cluster.control_connection.refresh_nodes_soon()
             return
         host.sharding_info = connection.features.sharding_info
-        cluster = self._cluster
-        statements = cluster.prepared.all() if cluster.reprepare_on_up else []
-
-        def on_prepared() -> None:
-            connection.close()
-            self.strand.post(self._open_pools, host, token)
-
-        Reprepare(connection, statements, cluster.control_timeout, on_prepared).start()
+        connection.close()
+        self._open_pools(host, token)
 
     def _open_pools(self, host: Host, token: object) -> None:
         if self._coming_up.get(host) is not token:
@@ -359,11 +428,19 @@ class Membership:
         is_addition = host.is_up is None
         self._set_up(host)
         log.info("Host %s is up", host)
+        if self._cluster.reprepare_on_up:
+            self._stop_repreparing(host)
+            self._repreparing[host] = Reprepare(self._cluster, host)
         for session in self._sessions():
             session.update_created_pools()  # for sessions made meanwhile, and changed distances
         self._cluster.control_connection.on_up(host)
         if not is_addition:
             self._notify_listeners("on_up", host)
+
+    def _stop_repreparing(self, host: Host) -> None:
+        reprepare = self._repreparing.pop(host, None)
+        if reprepare is not None:
+            reprepare.cancel()
 
     def _set_up(self, host: Host) -> None:
         host.set_up()
@@ -383,7 +460,7 @@ class Membership:
 
     def _begin_outage(self) -> None:
         self._outage_since = self._outage_logged_at = monotonic()
-        log.warning("No host is up. Each is tried about every second")
+        log.warning("No host is up. Each is tried every few seconds")
         for handler in self._handlers():
             handler.shorten_delay()
 
@@ -400,8 +477,8 @@ class Membership:
     def new_schedule(self) -> Iterator[float]:
         """Yield delays for reconnects outside the strand: those of the policy, but short ones while no host is up. Any
         thread."""
-        for delay in self._cluster.reconnection_policy.new_schedule():
-            yield min(delay, outage_delay()) if self.is_urgent() else delay
+        for attempt, delay in enumerate(new_schedule(self._cluster.reconnection_policy)):
+            yield min(delay, outage_delay(attempt)) if self.is_urgent() else delay
 
     def assume_up(self, host: Host) -> None:
         """Mark a host of the first node list as up until its pool reports otherwise (strand)."""

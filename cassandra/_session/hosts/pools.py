@@ -25,6 +25,7 @@ from cassandra._base.real import Future
 from cassandra._core.routing import PoolSetFields
 from cassandra._core.transport import ChannelGroup
 from cassandra._net.backoff import Delays, FailureLog
+from cassandra._net.handshake import NodeDraining, UnexpectedHost
 from cassandra._net.pool import SILENCE_LIMIT, HostPool
 from cassandra._routing.policies import HostDistance
 from cassandra._session import scheduler
@@ -92,12 +93,17 @@ class PoolSet(PoolSetFields):
             delays=self._cluster.membership.new_schedule,
             on_defunct=self._cluster.signal_connection_failure,
             max_requests=self._cluster.max_requests_per_host,
+            retry_budget=self._cluster.retry_budget,
             limit=self.admission.limit,
             group=self.channels,
             on_room=self.admission.look,
             shards=self._cluster.shard_aware_options,
             silence_limit=self._silence_limit(),
-            on_suspect=self._cluster.membership.probe_control_connection,
+            on_suspect=self._cluster.membership.on_suspect,
+            on_drain=self._cluster.membership.on_drain,
+            pace=self._cluster.membership.pace_of(host),
+            connection_rate=lambda: self._cluster.connection_rate,
+            unverified=self.reopens or host in self.errors or self._cluster.topology.is_at_contact_point(host),
         )
 
     def _silence_limit(self) -> float:
@@ -158,6 +164,8 @@ class PoolSet(PoolSetFields):
 
     def _report(self, host: Host, error: BaseException, is_host_addition: bool) -> None:
         level = self._failure_logs.setdefault(host, FailureLog()).level(logging.WARNING, error)
+        if isinstance(error, (NodeDraining, UnexpectedHost)):
+            level = logging.DEBUG  # the membership logs it
         log.log(level, "Could not open a connection pool to %s: %s", host, error)
         if isinstance(error, AuthenticationFailed):
             error = ConnectionException(str(error), host.endpoint)
@@ -217,8 +225,9 @@ class PoolSet(PoolSetFields):
             task.cancel()
 
     @scheduler.command
-    def remove(self, host: Host) -> bool:
-        """Close the pool of *host*, also one that is being opened. Return False if it has none."""
+    def remove(self, host: Host, drain: bool = False) -> bool:
+        """Close the pool of *host*, also one that is being opened; with *drain*, when its requests in flight are
+        completed. Return False if it has none."""
         with self._lock:
             self._forget_retry(host)
             self._retry_once.discard(host)
@@ -229,7 +238,7 @@ class PoolSet(PoolSetFields):
         if opening is not None:
             opening[1].close()
         if pool is not None:
-            pool.close()
+            pool.close(drain)
         return pool is not None or opening is not None
 
     def forget(self, host: Host) -> None:

@@ -7,24 +7,27 @@ States of a reconnector and their transitions::
 
     waiting      for the next attempt (``_task``)              -> connecting: it is due, or an event
     connecting   one attempt is under way                      -> waiting: it failed; done: it succeeded
-    urgent       no host is up, there is no load to avoid: an attempt begins about every second, also while others
-                 are under way (a lost packet of one is only repeated after seconds), and also when the
-                 schedule has ended                            -> waiting: a host is up; the schedule begins anew
+    urgent       no host is up: an attempt begins within one second, then within two, then within four each time, also
+                 while others are under way (a lost packet of one is only repeated after seconds), and also when
+                 the schedule has ended                        -> waiting: a host is up; the schedule restarts
     idle         the schedule has ended                        -> connecting: an event; urgent: the last host went down
     done         cancelled, or reached
+
+A node has many clients, and all of them lose it, and hear that it is up, at the same moment. So every delay is random
+between zero and the one that the exponential policy names (*full jitter*), and so is the delay after an event.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from cassandra._base.errors import AuthenticationFailed
 from cassandra._base.logs import get_logger
-from cassandra._base.randomness import uniform
-from cassandra._net.backoff import Delays, FailureLog
+from cassandra._net.backoff import Delays, FailureLog, full_jitter
 from cassandra._net.connection import Connection
+from cassandra._routing.policies import ExponentialReconnectionPolicy, ReconnectionPolicy
 
 if TYPE_CHECKING:
     from cassandra._routing.host import Host
@@ -33,13 +36,20 @@ if TYPE_CHECKING:
 
 log = get_logger("cassandra.cluster")
 
-URGENT = (0.75, 1.25)  # seconds between the starts of attempts while no host is up
+URGENT = (1.0, 4.0)  # longest delay of the first attempt while no host is up, and of all; it doubles in between
 MAX_CONCURRENT_ATTEMPTS = 3  # concurrent attempts while no host is up
 
 
-def outage_delay() -> float:
-    """Return the delay to the next attempt while no host is up."""
-    return uniform(*URGENT)
+def outage_delay(attempt: int) -> float:
+    """Return the delay before an attempt (0 for the first one) while no host is up."""
+    shortest, longest = URGENT
+    return full_jitter(min(shortest * 2 ** min(attempt, 10), longest))
+
+
+def new_schedule(policy: ReconnectionPolicy) -> Iterator[float]:
+    """Return a schedule of *policy*: with full jitter, if that is the exponential one; others may mean their delays."""
+    schedule = policy.new_schedule()
+    return iter(map(full_jitter, schedule) if type(policy) is ExponentialReconnectionPolicy else schedule)
 
 
 class Reconnector:
@@ -64,31 +74,39 @@ class Reconnector:
         self.host = host
         self._on_reached = on_reached
         self._on_failed = on_failed
-        self._delays = Delays(lambda: cluster.reconnection_policy.new_schedule())
+        self._delays = Delays(lambda: new_schedule(cluster.reconnection_policy))
         self._task: Task | None = None
         self._attempts_in_progress = 0
         self._retry_immediately = False
+        self._is_soon = False  # the next attempt is due by an event
+        self._urgent_attempts = 0
         self._failure_log = FailureLog()
         self._cancelled = False
         self._is_urgent = is_urgent
 
-    def start(self, at_once: bool) -> None:
-        """Begin the schedule, with an attempt now or after its first delay."""
+    def start(self, at_once: bool, within: float = 0.0) -> None:
+        """Begin the schedule, with an attempt now, *within* seconds, or after its first delay."""
         if at_once:
-            self.try_now()
+            self.try_now(within)
         else:
             self._wait()
 
-    def try_now(self) -> None:
-        """Attempt now, without waiting for the next scheduled attempt: the host is probably back."""
-        if self._cancelled:
+    def try_now(self, within: float = 0.0) -> None:
+        """Attempt now, or at a random time *within* seconds, without waiting for the next scheduled attempt: the host
+        is probably back, and other clients know it, too."""
+        if self._cancelled or (self._is_soon and within):
             return
         if self._attempts_in_progress:
             self._retry_immediately = True  # the attempt under way may have started just too early
             return
         self._stop_waiting()
         self._delays.reset()  # a host with signs of life gets short delays again
-        self._attempt()
+        self._urgent_attempts = 0
+        if within:
+            self._is_soon = True
+            self._schedule(full_jitter(within))
+        else:
+            self._attempt()
 
     def shorten_delay(self) -> None:
         """Shorten the delay: the last host went down."""
@@ -98,6 +116,7 @@ class Reconnector:
     def restart_schedule(self) -> None:
         """Restart the schedule, because the first host is back; the next attempt stays scheduled as it is."""
         self._delays.reset()
+        self._urgent_attempts = 0
 
     def cancel(self) -> None:
         """Stop. A connection that is still being opened is closed when it is open."""
@@ -105,6 +124,7 @@ class Reconnector:
         self._stop_waiting()
 
     def _stop_waiting(self) -> None:
+        self._is_soon = False
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -113,15 +133,20 @@ class Reconnector:
         self._stop_waiting()
         delay = self._delays.next()
         if self._is_urgent():
-            delay = outage_delay() if delay is None else min(delay, outage_delay())
+            limit = outage_delay(self._urgent_attempts)
+            self._urgent_attempts += 1
+            delay = limit if delay is None else min(delay, limit)
         if delay is None:
             log.warning("No more attempts to reconnect to %s: the reconnection schedule ended", self.host)
             return
+        self._schedule(delay)
+
+    def _schedule(self, delay: float) -> None:
         log.debug("Next attempt to reconnect to %s in %.2f s", self.host, delay)
         self._task = self._cluster.scheduler.schedule(delay, self._strand.post, self._attempt)
 
     def _attempt(self) -> None:
-        self._task = None
+        self._task, self._is_soon = None, False
         if self._cancelled or self._cluster.is_shutdown:
             return
         urgent = self._is_urgent()

@@ -1,12 +1,18 @@
 """The set of hosts and their addresses: applies node lists to the metadata, and notifies dependent components.
 
-L5. Owner: all methods run on the membership strand. A host is its ``host_id``: it may move to another end point, and
-another host may take its former end point. Hosts compare by end point, so a component must drop a host before its end
-point changes: a move takes the host down, changes it, and reconnects to it.
+L5. Owner: all methods run on the membership strand. A host is its ``host_id``: it may move to another endpoint, and
+another host may take its former endpoint. Hosts compare by endpoint, so a component must drop a host before its
+endpoint changes: a move takes the host down, changes it, and reconnects to it.
+
+The queried node keeps the endpoint that the control connection was opened to, a contact point, as it may be the only
+one that works. Such an address may also lead to all nodes in turn (a load balancer, a service of Kubernetes). When a
+connection of a pool shows that (``leave_contact_point``), the host is moved to the address that it announces, and the
+contact point is used for control connections only.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +37,16 @@ class TopologyUpdater:
         self._cluster = cluster
         self._populated = False
         self._warned_of_datacenters = False
-        self._advertised: dict[Any, Any] = {}  # host id -> end point announced by the nodes, if not ours
+        self._advertised: dict[Any, Any] = {}  # host id -> endpoint announced by the nodes, if not ours
         self._tokens: dict[Any, Sequence[str]] = {}  # by host id, as last published
+        self._local: Node | None = None  # the queried node, as last listed; read by any thread
+        self._shared: set[EndPoint] = set()  # contact points that lead to several hosts
 
     def take(self, listing: NodeList, rebuild_tokens: bool = False) -> None:
         """Update the metadata to *listing*."""
+        local = self._local = listing.local_node
+        if local.endpoint in self._shared:
+            local.endpoint = self._announced(local) or local.endpoint
         if self._populated:
             self._update(listing, rebuild_tokens)
         else:
@@ -131,8 +142,8 @@ class TopologyUpdater:
             session.update_created_pools()
 
     def _has_new_endpoint(self, host: Host, node: Node, owners: Mapping[Any, Any]) -> bool:
-        """Return True if *host* must be reached at the node's end point from now on. A host with open connections stays
-        at its end point: the contact point may be a better one for us than the announced address."""
+        """Return True if *host* must be reached at the node's endpoint from now on. A host with open connections stays
+        at its endpoint: the contact point may be a better one for us than the announced address."""
         if node.endpoint == host.endpoint:
             self._advertised.pop(host.host_id, None)
             return False
@@ -140,22 +151,57 @@ class TopologyUpdater:
         return owners.get(host.endpoint) is not None or not self._is_connected(host)
 
     def on_connect_failed(self, host: Host) -> None:
-        """Handle a failed attempt to reach *host*: try the end point announced by the nodes, if it differs."""
+        """Handle a failed attempt to reach *host*: try the endpoint announced by the nodes, if it differs."""
         endpoint = self._advertised.pop(host.host_id, None)
         if endpoint is None or endpoint == host.endpoint or self._cluster.metadata.get_host(endpoint) is not None:
             return
+        self._move(host, endpoint)
+
+    def is_at_contact_point(self, host: Host) -> bool:
+        """True if *host* is reached at a contact point, which is not the address that it announces. Any thread."""
+        local = self._local
+        if local is None or local.host_id != host.host_id or local.endpoint != host.endpoint:
+            return host.host_id in self._advertised
+        return host.broadcast_rpc_address != host.endpoint.address
+
+    def leave_contact_point(self, host: Host) -> bool:
+        """Move *host*, whose address has led to another host, to the one that it announces, if that is another one.
+        Return False if it is not."""
+        local = self._local
+        is_local = local is not None and local.host_id == host.host_id and local.endpoint == host.endpoint
+        endpoint = self._announced(local) if local and is_local else self._advertised.pop(host.host_id, None)
+        if endpoint in (None, host.endpoint) or self._cluster.metadata.get_host(endpoint) is not None:
+            return False
+        if local and is_local:
+            log.info("The contact point %s leads to several hosts, it is used for control connections only", host)
+            self._shared.add(host.endpoint)
+            local.endpoint = endpoint
+        self._move(host, endpoint)
+        return True
+
+    def _announced(self, node: Node) -> EndPoint | None:
+        """Return the endpoint that *node* announces for itself, None if there is none."""
+        allowed = self._cluster.allowed_addresses
+        try:
+            endpoint: EndPoint = self._cluster.endpoint_factory.create(node.row)
+        except Exception as error:  # may be a user's code
+            log.debug("%s announces no address: %s", node.endpoint, error)
+            return None
+        return endpoint if allowed is None or allowed.may_host(endpoint) else None
+
+    def _move(self, host: Host, endpoint: EndPoint) -> None:
         before = host.endpoint
         self._change_endpoints([(host, endpoint)])
         self._cluster.metadata.update_host(host, before)
         self._connect_now(host)
 
     def _change_endpoints(self, moves: list[tuple[Host, Any]]) -> None:
-        """Change all at once: hosts may have swapped their end points."""
+        """Change all at once: hosts may have swapped their endpoints."""
         membership = self._cluster.membership
         lines = [(host.host_id, host.endpoint, endpoint) for host, endpoint in moves]
         log_each(log.info, "Host %s moved from %s to %s", lines)
         for host, _ in moves:
-            membership.take_down(host, at_once=False)
+            membership.take_down(host, at_once=False, level=logging.INFO)
             membership.stop_reconnecting(host)
         for host, endpoint in moves:
             host.endpoint = self._with_given_name(endpoint)
@@ -203,7 +249,7 @@ class TopologyUpdater:
             membership.reconnect(host, at_once=True)
 
     def _forget(self, host: Host, keep_pools: bool = False) -> None:
-        """Drop *host*. *keep_pools*: another host took its end point. The pools lead there already, or are replaced
+        """Drop *host*. *keep_pools*: another host took its endpoint. The pools lead there already, or are replaced
         once new ones are open, so that no working pool is closed."""
         cluster = self._cluster
         cluster.membership.forget(host)

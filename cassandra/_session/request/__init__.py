@@ -1,4 +1,4 @@
-"""One request, from its statement to its result; and many of one caller (``concurrent.py``, ``concurrent_async.py``).
+"""One request, from its statement to its result; and many of one caller (``concurrent.py``).
 
 :class:`~.future.ResponseFuture` is the public object of a request; its state and the steps of nearly all requests are
 native (``Request``, ``transport_parts/request.pxi``, whose head documents ownership and threads).

@@ -2,16 +2,18 @@
 Requests that found no connection wait as well, while a pool opens one.
 
 L5. A connection, a host and a session each have a limit of requests in flight (``max_requests_per_connection``,
-``max_requests_per_host``, ``max_requests_per_session``). A request that no host takes, and that at least one host
-refuses only because it is full, gets a *waiter* in the admission queue of its session (``Admission``). The waiter
-blocks no thread: the caller may wait for the future in a thread, with ``await``, or not at all.
+``max_requests_per_host``, ``max_requests_per_session``), and a connection to an overloaded server has a window
+(``adaptive_concurrency``, ``transport/window.h``). A request that no host takes, and that at least one host refuses
+only because it is full, gets a *waiter* in the admission queue of its session (``Admission``). The waiter blocks no
+thread: the caller may wait for the future in a thread, with ``await``, or not at all.
 
 Pools, and the session's own limit, report that there may be room (``look``). Then the oldest request that waits for
-that host is sent along a fresh plan. If a host takes it, the next one follows; if not, it keeps its position, and the
-pool reports again. While the queue is not empty, native code refuses new requests, and they join it at its end: only
-requests that join at the very moment in which the queue becomes empty overtake another one. No wake-up is lost between
-the refusal and the subscription: a waiter is queued before the pool is asked to report room. A pool that is not full
-any more says so in response, which counts as a report; the room that it has by then is for the queue, too.
+that host is sent along a fresh plan (the newest one, while the host is overloaded). If a host takes it, the next one
+follows; if not, it keeps its position, and the pool reports again. While the queue is not empty, native code refuses
+new requests, and they join it at its end: only requests that join at the very moment in which the queue becomes empty
+overtake another one. No wake-up is lost between the refusal and the subscription: a waiter is queued before the pool is
+asked to report room. A pool that is not full any more says so in response, which counts as a report; the room that it
+has by then is for the queue, too.
 
 A waiter ends when its request is sent or fails, when its time is up, when the request is over for another reason (the
 waiter is one of the request's timers and is cancelled like one), or when the session is shut down. The queue is
@@ -108,6 +110,10 @@ def wait_for_connection(request: ResponseFuture, page: int) -> bool:
         if _was_not_sent(error) and (pool := pools.get(host)) is not None and pool.may_take
     )
     return bool(hosts) and request.session._pool_set.admission.join(request, page, hosts)
+
+
+def _number_of(waiter: Waiter) -> int:
+    return waiter.number
 
 
 def _was_not_sent(error: Any) -> bool:
@@ -399,11 +405,17 @@ class Admission:
             self.limit.end_queue()
 
     def _first(self, host: Host | None) -> Waiter | None:
-        """Return the oldest waiter that waits for *host*."""
+        """Return the waiter to be sent next to *host*: the oldest one, unless the host is overloaded and that has
+        waited for half of its time. Then the newest: some requests are answered at once, instead of all too late."""
         groups = [slots for hosts, slots in self._groups.items() if host is None or host in hosts]
         if not groups:
             return None
-        return min((next(iter(slots.values())) for slots in groups), key=lambda waiter: waiter.number)
+        oldest = min((next(iter(slots.values())) for slots in groups), key=_number_of)
+        if host is not None and monotonic() - oldest.since > oldest.patience / 2:
+            pool = self._session._pools.get(host)
+            if pool is not None and pool.is_limited:
+                return max((slots[next(reversed(slots))] for slots in groups), key=_number_of)
+        return oldest
 
     def _send(self, waiter: Waiter) -> bool:
         """Send its request. Return True if it waits again."""
@@ -413,9 +425,8 @@ class Admission:
             return False
         waiter.waits = False
         sending = request._execution.sending
-        sending.plan.restart()
         sending.errors = {host: error for host, error in sending.errors.items() if not _was_not_sent(error)}
-        tried = len(request.attempted_hosts)
+        sending.plan.repeat(frozenset(sending.errors))
         request._priority = FIRST
         try:
             sending.send(request, waiter.page)
@@ -424,7 +435,6 @@ class Admission:
         finally:
             request._priority = NORMAL
         if waiter.waits:
-            del request.attempted_hosts[tried:]  # refused again: these were not attempts
             return True
         self._forget(waiter)
         request._remove_timer(waiter.page, waiter)
@@ -444,7 +454,7 @@ class Admission:
             texts = {str(host.endpoint): _text(error) for host, error in errors.items()}
             error = OperationTimedOut(texts, host, request.timeout, in_flight)
             if request._metrics is not None:
-                request._metrics.on_client_timeout()
+                request._metrics.timed_out(host)
         else:
             error = NoHostAvailable(f"No host had room for the request within {waited:.3f} s; {why}", errors)
         self._annotate(error, waiter)
@@ -470,10 +480,9 @@ class Admission:
 
     def _annotate(self, error: BaseException, waiter: Waiter) -> None:
         request = waiter.request
-        refused = sum(isinstance(one, ConnectionBusy) for one in request._errors.values())
         annotate(
             error,
-            attempts=max(0, len(request.attempted_hosts) - refused),
+            attempts=len(request.attempted_hosts),
             elapsed=monotonic() - request._start_time,
             maybe_executed=request._execution.sending.may_be_executed(request),
         )

@@ -11,6 +11,7 @@ requested is rejected (:func:`keyspace_to_send`, which is pure). The keyspace fo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._base.constants import ProtocolVersion
@@ -75,12 +76,13 @@ class RequestBuilder:
         if custom_payload:
             message.update_custom_payload(custom_payload)
         speculation = self._speculation(statement, profile)
+        metrics = session.cluster.metrics
         future = ResponseFuture(
             session,
             message,
             statement,
             timeout,
-            session.cluster.metrics,
+            None if metrics is None else metrics.of_message(message, profile._name),
             statement.prepared_statement if isinstance(statement, BoundStatement) else None,
             statement.retry_policy or profile.retry_policy,
             profile.row_factory,
@@ -153,6 +155,7 @@ class RequestBuilder:
                 raise ValueError("expected no parameters for a batch: pass those of its statements to add()")
             for prepared in statement._prepared.values():
                 prepared._check()
+                prepared._last_use.note(monotonic())
             entries = list(statement._statements_and_parameters)  # a copy: later changes do not affect the request
             if encryption is not None and encryption.is_on:
                 for _, query, _ in entries:
@@ -172,6 +175,7 @@ class RequestBuilder:
     ) -> tuple[ExecuteMessage, ResultPlan | None]:
         prepared = statement.prepared_statement
         prepared._check()
+        prepared._last_use.note(monotonic())
         bound = statement._bound
         if bound is None:
             bound = prepared._bind_plan.bind((), prepared.protocol_version, strict=prepared._is_strict(None))

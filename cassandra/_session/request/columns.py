@@ -293,6 +293,13 @@ def to_polars(batches: ArrowStream | ArrowBatches, as_text: Collection[str] = ()
     return frame.with_columns(polars.Series(name, values, dtype=polars.Object) for name, values in objects.items())
 
 
+def to_duckdb(batches: ArrowStream | ArrowBatches, connection: Any = None, as_text: Collection[str] = ()) -> Any:
+    """Return a ``duckdb.DuckDBPyRelation`` over the Arrow table of all rows; *connection*: None for the default one."""
+    duckdb = load_library("duckdb", "duckdb")
+    table = load_library("pyarrow", "duckdb").table(_read(batches))
+    return (duckdb if connection is None else connection).from_arrow(Frames(as_text).for_duckdb(table))
+
+
 def load_library(name: str, extra: str) -> Any:
     try:
         return import_module(name)

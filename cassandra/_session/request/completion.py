@@ -82,7 +82,7 @@ class Deadline:
         error = OperationTimedOut(self._known(), attempt.host, request.timeout)
         request._execution.sending.unsure = True  # it was executed
         if request._metrics is not None:
-            request._metrics.on_client_timeout()
+            request._metrics.timed_out(attempt.host)
         request._fail(attempt.page, request._execution.sending.error_of(request, attempt, error))
 
 

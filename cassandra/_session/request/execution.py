@@ -33,7 +33,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from copy import copy
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ from cassandra._base.server_errors import ErrorMessage, PreparedQueryNotFound
 from cassandra._core.codec import is_plain_rows
 from cassandra._core.routing import Target
 from cassandra._core.transport import Attempt, Failure, Frame, RequestHooks, replaced
+from cassandra._routing.policies.retry import PercentilePlan
 from cassandra._session import aio
 from cassandra._session.statements.prepared import BoundStatement
 from cassandra._wire.messages.requests import ExecuteMessage, PrepareMessage
@@ -67,6 +68,7 @@ from .retry import (
     encoding_error,
     is_timeout,
     may_be_executed,
+    meaning_of,
     public_error,
 )
 from .trace import QueryTrace
@@ -82,7 +84,6 @@ if TYPE_CHECKING:
     from cassandra._session.statements.prepared import PreparedStatement
 
     from .future import ResponseFuture
-    from .observers import TrackedAttempt
     from .plans import ExecutePlan
 
 log = get_logger("cassandra.cluster")
@@ -264,7 +265,7 @@ def _with_metadata_of(message: Any, connection: Connection) -> Any:
 class QueryPlan:
     """Targets by *router*. *only*: the only host allowed; *picked*: the target that the request was sent to already."""
 
-    __slots__ = ("_given", "_picked", "_rest", "only", "router")
+    __slots__ = ("_failed", "_given", "_picked", "_rest", "_taken", "only", "router")
 
     def __init__(self, router: Router, only: Host | None = None, picked: Target | None = None) -> None:
         self.router = router
@@ -272,16 +273,28 @@ class QueryPlan:
         self._picked = picked
         self._rest: Iterator[Target] | None = None
         self._given: Iterator[Host] | None = None
+        self._taken: list[Host] = []  # of those given
+        self._failed: Container[Host] = ()  # hosts that are passed over
 
     def next(
         self, state: ClusterState, keyspace: str | None, token: int | None, query: Any, level: int | None = None
     ) -> Target | None:
         """Return the next target; None at the end. Keyspace, token, statement and consistency level are those that the
         request is routed by."""
+        while (target := self._next(state, keyspace, token, query, level)) is not None and target.host in self._failed:
+            pass
+        return target
+
+    def _next(
+        self, state: ClusterState, keyspace: str | None, token: int | None, query: Any, level: int | None
+    ) -> Target | None:
         if self._given is not None:
-            hosts = self._given
-            targets = (self.router.at(state, keyspace, token, query, host) for host in hosts)
-            return next((target for target in targets if target is not None), None)
+            for host in self._given:
+                self._taken.append(host)
+                target = self.router.at(state, keyspace, token, query, host)
+                if target is not None:
+                    return target
+            return None
         if self._rest is not None:
             return _next_of(self._rest)
         if self.only is not None:
@@ -293,13 +306,27 @@ class QueryPlan:
         self._rest = self.router.fallback(state, keyspace, token, query, self._picked, level)
         return _next_of(self._rest)
 
+    @property
+    def has_begun(self) -> bool:
+        """True if hosts were taken from the plan, or were given for it."""
+        return self._rest is not None or self._given is not None
+
     def give(self, hosts: Iterable[Host]) -> None:
         """Use these hosts only, in this order; later pages use the router again."""
-        self._given = iter(hosts)
+        self._given, self._taken = iter(hosts), []
 
     def restart(self) -> None:
-        """Begin at the first target again."""
+        """Begin at the first target of the router again."""
         self._picked = self._rest = self._given = None
+        self._taken, self._failed = [], ()
+
+    def repeat(self, failed: Container[Host]) -> None:
+        """Begin at the first target again, for the same page; pass over the hosts that have *failed*."""
+        if self._given is None:
+            self._picked = self._rest = None
+        else:
+            self.give(itertools.chain(self._taken, self._given))
+        self._failed = failed
 
 
 def _next_of(targets: Iterator[Target]) -> Target | None:
@@ -311,13 +338,21 @@ def _next_of(targets: Iterator[Target]) -> Target | None:
         raise
 
 
+def _remove_last(hosts: list[Host], host: Host) -> None:
+    """Remove the last occurrence of *host*; speculation may have added another host since."""
+    for at in range(len(hosts) - 1, -1, -1):
+        if hosts[at] is host:
+            del hosts[at]
+            return
+
+
 # ---- attempts along the plan
 
 
 class Sending:
     """Sends *content* to the hosts of *plan*, and to further ones by *speculation* while an attempt takes long."""
 
-    __slots__ = ("_numbers", "content", "errors", "new_speculation", "plan", "speculation", "tracked", "unsure")
+    __slots__ = ("_numbers", "content", "errors", "is_speculating", "new_speculation", "plan", "speculation", "unsure")
 
     def __init__(self, content: Content, plan: QueryPlan, speculation: SpeculativeExecutionPlan | None = None) -> None:
         self.content = content
@@ -326,7 +361,7 @@ class Sending:
         self.new_speculation: Callable[[], SpeculativeExecutionPlan] | None = None  # makes that of each further page
         self.errors: dict[Any, Any] = {}  # the last error of each host
         self.unsure = False  # an attempt failed in a way that leaves open whether the server executed it
-        self.tracked: dict[int, TrackedAttempt] = {}  # attempts reported to a tracker that have not ended
+        self.is_speculating = False  # on the I/O thread
         self._numbers: Iterator[int] | None = None
 
     # ---- along the plan
@@ -357,12 +392,15 @@ class Sending:
             if not closed and any(way(request, page) for way in (wait_for_room, send_elsewhere, wait_for_connection)):
                 return True
             errors = self.errors or ({} if closed else session._pool_set.reasons())
-            error = NoHostAvailable(
-                closed_text(session) if closed else "Unable to complete the operation against any hosts", errors
-            )
+            error = NoHostAvailable(closed_text(session) if closed else self._no_host_text(), errors)
             self.annotate(request, error)
             request._fail(page, error)
         return False
+
+    def _no_host_text(self) -> str:
+        text = "Unable to complete the operation against any hosts"
+        refusal = self.plan.router.refusal(self.content.routed_statement, self.content.consistency)
+        return text if refusal is None else f"{text}: {refusal}"
 
     def send_to(self, request: ResponseFuture, target: Target, page: int) -> bool:
         """Make an attempt at *target*. Return False if nothing was sent."""
@@ -388,7 +426,7 @@ class Sending:
         if not request._register(attempt):
             return True
         request.attempted_hosts.append(attempt.host)
-        tracking = request._tracking
+        tracking = None if request._tracked is None else request._tracking
         try:
             frame = self.content.frame_for(request.session, attempt)
             if tracking is not None:
@@ -396,8 +434,11 @@ class Sending:
             later = aio.may_wait(attempt.connection)
             attempt.started = monotonic()
             attempt.stream = attempt.connection.submit(frame, request, number, remaining, later)
+            if request._metrics is not None:
+                request._metrics.attempt_sent(attempt.host)
         except NOT_SENT as error:
             request._drop_attempt(number)
+            _remove_last(request.attempted_hosts, attempt.host)
             self.errors[attempt.host] = error
             if tracking is not None:
                 tracking.ended(request, attempt, error)
@@ -430,6 +471,7 @@ class Sending:
         self.plan.restart()
         if self.new_speculation is not None:
             self.speculation = self.new_speculation()
+            track_latency(request, self.speculation)
 
     # ---- speculation, and delayed steps
 
@@ -438,21 +480,31 @@ class Sending:
             return
         delay = self.speculation.next_execution(attempt.host)
         if delay >= 0:
-            self.later(request, delay, attempt.page, self._speculate)
+            self.later(request, delay, attempt.page, self.speculate)
 
-    def _speculate(self, request: ResponseFuture, page: int) -> None:
+    def speculate(self, request: ResponseFuture, page: int) -> None:
+        """Send the request to another host too, as long as it has no response, if its plan permits it."""
         if request._answered:  # a response has arrived and was not taken yet
             return
+        if isinstance(self.speculation, PercentilePlan) and not self.speculation.take():
+            return
+        self._execute_elsewhere(request, page)
+
+    def _execute_elsewhere(self, request: ResponseFuture, page: int) -> None:
         if request._metrics is not None:
-            request._metrics.on_speculative_execution()
-        self.send(request, page, alone=False)
+            request._metrics.speculative_attempt(request.attempted_hosts[-1] if request.attempted_hosts else None)
+        self.is_speculating = True
+        try:
+            self.send(request, page, alone=False)
+        finally:
+            self.is_speculating = False
 
     def look(self, request: ResponseFuture) -> None:
         """Send the request to another host too, which is safe, if the peers of all its attempts are silent (see
         ``_net/health.py``). Called by the thread that processes its outcomes."""
         attempts = request._attempts
         if attempts and all(attempt.connection.is_silent for attempt in attempts):
-            self._speculate(request, attempts[0].page)
+            self._execute_elsewhere(request, attempts[0].page)
 
     def later(
         self, request: ResponseFuture, delay: float, page: int, step: Callable[[ResponseFuture, int], object]
@@ -498,7 +550,7 @@ class Sending:
         )
         self.unsure |= any(other.reprepares is None for other in request._attempts)
         if request._metrics is not None:
-            request._metrics.on_client_timeout()
+            request._metrics.timed_out(attempt.host)
         request._fail(attempt.page, self.error_of(request, attempt, error))
         self.gave_up(request, attempt)
 
@@ -517,6 +569,12 @@ class Sending:
             elapsed=monotonic() - request._start_time,
             maybe_executed=self.may_be_executed(request),
         )
+
+
+def track_latency(request: ResponseFuture, speculation: SpeculativeExecutionPlan | None) -> None:
+    """Have the latency of the current page recorded, if *speculation* depends on it."""
+    if isinstance(speculation, PercentilePlan):
+        request._track_latency(speculation.tracker)
 
 
 def hosts_of(request: ResponseFuture) -> Iterator[Host]:
@@ -566,6 +624,9 @@ class Execution(RequestHooks):
     def look(self, request: ResponseFuture) -> None:
         self.sending.look(request)
 
+    def speculate(self, request: ResponseFuture, page: int) -> None:
+        self.sending.speculate(request, page)
+
     def is_repeatable(self) -> bool:
         return bool(self.content.is_idempotent)
 
@@ -574,6 +635,9 @@ class Execution(RequestHooks):
 
     def may_be_executed(self, request: ResponseFuture) -> bool:
         return self.sending.may_be_executed(request)
+
+    def is_as_compiled(self) -> bool:
+        return not (self.content.is_changed or self.sending.plan.has_begun)
 
     # ---- outcomes
 
@@ -611,18 +675,18 @@ class Execution(RequestHooks):
 
     def process(self, request: ResponseFuture, attempt: Attempt, answer: Frame | Failure) -> None:
         if isinstance(answer, Failure):
-            if request._tracking is not None:
+            if request._tracked is not None:
                 request._tracking.ended(request, attempt, connection_error(answer, attempt.host))
             self._on_no_response(request, attempt, answer)
             return
         try:
             message = self._message(request, attempt, answer)
         except Exception as error:
-            if request._tracking is not None:
+            if request._tracked is not None:
                 request._tracking.ended(request, attempt, error)
             self._not_understood(request, attempt, error)
             return
-        if request._tracking is not None:
+        if request._tracked is not None:
             request._tracking.ended(
                 request, attempt, message.to_exception() if isinstance(message, ErrorMessage) else None
             )
@@ -745,10 +809,12 @@ class Execution(RequestHooks):
         content, decision = self.content, None
         if self.retry_policy is not None:
             decision = decide(self.retry_policy, content.statement, content.consistency, error, self._retries)
-            if decision is not None and _exceeds_timeout(request, decision):
+            if decision is not None and (
+                _exceeds_timeout(request, decision) or _exceeds_budget(attempt, error, decision)
+            ):
                 decision = None
         if request._metrics is not None:
-            request._metrics.on_error(error, decision)
+            request._metrics.attempt_failed(attempt.host, error, decision)
         if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):
             request._conclude(attempt.page, None, self.sending.error_of(request, attempt, error), extras_of(error))
         elif decision.action == IGNORE:
@@ -813,6 +879,8 @@ class Execution(RequestHooks):
                 ),
             )
         else:
+            if request._metrics is not None:
+                request._metrics.unprepared(attempt.host)
             again = Attempt(attempt.host, attempt.pool, attempt.connection, attempt.page, prepared)
             request.session._repreparing.join(request, again)
 
@@ -880,6 +948,16 @@ def _exceeds_timeout(request: ResponseFuture, decision: Decision) -> bool:
         return False
     remaining = request._remaining()
     return remaining is not None and decision.delay >= remaining
+
+
+def _exceeds_budget(attempt: Attempt, error: BaseException, decision: Decision) -> bool:
+    """Return True if an overloaded host has had too many requests retried."""
+    return (
+        decision.action in (RETRY, RETRY_NEXT_HOST)
+        and meaning_of(error).is_congestion
+        and attempt.pool is not None
+        and not attempt.pool.grants_retry()
+    )
 
 
 _warned: set[tuple[type, int]] = set()  # (class of policy, serial level) pairs that were logged

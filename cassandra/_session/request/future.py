@@ -29,14 +29,15 @@ from cassandra._base.errors import (
 )
 from cassandra._base.objects import not_copied, public
 from cassandra._core.codec import LazyRows
-from cassandra._core.transport import Request, set_result_type
+from cassandra._core.transport import Request, RequestRecorder, set_result_type
+from cassandra._session.display import size_text
 from cassandra._session.statements.statement import SimpleStatement, shortened
 
 from ..statements.prepared import BoundStatement
-from .execution import Content, Execution, QueryPlan, Sending, hosts_of
+from .execution import Content, Execution, QueryPlan, Sending, hosts_of, track_latency
 from .hints import OfResult, note_failure
 from .observers import recorder_of
-from .result import Extras, OfRows, Outcome, PageInfo, ResultSet, Row, size_text
+from .result import Extras, OfRows, Outcome, PageInfo, ResultSet, Row
 from .retry import closed_text
 from .trace import QueryTrace
 
@@ -91,6 +92,8 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
         routing_token: int | None = None,
     ) -> None:
         started = monotonic() if start_time is None else start_time
+        if metrics is not None and not isinstance(metrics, RequestRecorder):  # those of the cluster, from a program
+            metrics = metrics.of_message(message, None)
         self._begin(session, metrics, timeout, started, row_factory, bound_result_metadata, routing_token)
         handler = session.client_protocol_handler
         content = Content(
@@ -106,6 +109,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
         if latency_recorder is not None:
             self._set_latency_recorder(latency_recorder)
         self._execution = Execution(Sending(content, QueryPlan(router, host), speculative_execution_plan), retry_policy)
+        track_latency(self, speculative_execution_plan)
 
     # ---- waiting
 
@@ -122,11 +126,6 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
         """True if the request is over. Does not wait."""
         self._on_outcome()  # process an outcome that has arrived and was not taken yet
         return self._outcome is not None
-
-    @coroutine
-    def _wait_async(self) -> Generator[Any, None, Any]:
-        """As :meth:`_wait_for_result`, without blocking the running loop."""
-        return _rows_of(_copy_for_task((yield from self._await_outcome()))[0])
 
     if TYPE_CHECKING:
 
@@ -243,7 +242,7 @@ class ResponseFuture(Request, OfRows[Row], metaclass=ObservedAliases):
             self._fail(page, repeated_paging_state(self.coordinator_host or "The server"))
             return
         if self._tracking is not None:
-            self._tracking.begin(self)
+            self._tracking.observe(self)
         if self.session._draining:
             self._fail(page, NoHostAvailable(closed_text(self.session), {}))
             return

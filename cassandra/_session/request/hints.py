@@ -17,7 +17,7 @@ from cassandra._base.server_errors import SyntaxException
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.prepared import BoundStatement, PreparedStatement
 from cassandra._session.statements.statement import SimpleStatement, bind_params, shortened
-from cassandra._wire.markers import without_literals
+from cassandra._wire.markers import sanitized
 from cassandra._wire.messages.requests import PrepareMessage
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def text_of(statement: Any) -> str | None:
 
 def _line(text: str) -> str:
     if "password" in text.lower():
-        text = without_literals(text)
+        text = sanitized(text)
     return printable(shortened(" ".join(text[:2000].split())))
 
 
@@ -61,7 +61,7 @@ def _batch_text(batch: BatchStatement) -> str:
         prepared = batch._prepared.get(query)  # type: ignore[arg-type]
         first = None if prepared is None else text_of(prepared)
     else:
-        first = _line(without_literals(str(query)))  # it contains the values of parameters
+        first = _line(sanitized(str(query)))  # it contains the values of parameters
     return count if first is None else f"{count}, the first: {first}"
 
 

@@ -42,6 +42,8 @@ def learn_tablet(session: Session, features: ProtocolFeatures, query: Any, paylo
         return
     if tablet is None or query is None or query.table is None:
         return
+    if session.cluster.metrics is not None:
+        session.cluster.metrics.tablet_missed()
     keyspace = query.keyspace or session.keyspace
     if not keyspace:
         return

@@ -1,8 +1,9 @@
 """Observers of requests and attempts: request trackers, the log of slow requests, and latencies for policies.
 
-L5. A session whose cluster has a ``request_tracker`` or a ``slow_request_threshold`` has a :class:`Tracking`, and each
-of its requests is processed in Python, as with request init listeners; other sessions have no cost. Exceptions of a
-tracker are logged and have no other effect.
+L5. A session whose cluster has a ``request_tracker`` or a ``slow_request_threshold`` has a :class:`Tracking`. Native
+code asks it for each request (``transport_parts/observers.pxi``): a request that the tracker selects is *tracked*, and
+its outcomes are processed when they arrive; of any other request only the time is compared with the threshold. Both
+kinds use the fast path. Other sessions have no cost. Exceptions of a tracker are logged and have no other effect.
 
 Requests of a latency aware policy have its latency recorder (``latency_recorder``), which is called with the duration
 of each attempt, from sending to the arrival of the response, independently of the time at which the response is
@@ -11,14 +12,15 @@ processed. Other requests have no cost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._core.transport import PageObserver
+from cassandra._core.transport import RequestObserver
 from cassandra._routing.policies.router import PickingRouter
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from cassandra._routing.host import Host
     from cassandra._routing.policies import Router
     from cassandra._session.session import Session
+    from cassandra._session.statements.prepared import PreparedStatement
 
     from .future import ResponseFuture
 
@@ -44,10 +47,13 @@ class TrackedAttempt(NamedTuple):
     number: int
     """0 for the first attempt of a request."""
     host: Host
+    """The host that it was sent to."""
     shard: int | None
     """The shard of its connection; None for hosts without shards."""
     started: float
     """``time.monotonic()`` at the time of sending."""
+    speculative: bool = False
+    """True if another attempt was in flight, which took long."""
 
 
 @public("cassandra.metrics")
@@ -57,15 +63,25 @@ class RequestTracker:
 
     The methods are called on the thread that does the step: the caller's, an event loop's, or the driver's I/O thread;
     they must not block. Each page of a result is a request of its own. Exceptions are logged and have no other effect.
-    Executions by ``execute_concurrent`` are reported one by one; the driver's internal requests are not. Example::
+    Executions by ``execute_concurrent`` are reported one by one; the driver's internal requests are not. For scans and
+    ingests *request* is a :class:`BulkRequest`: each attempt to read a page of a scan is a request; an ingest is one
+    request, without attempts. Example::
 
         class Spans(RequestTracker):
             def on_attempt_end(self, request, attempt, error):
-                print(attempt.host, attempt.shard, time.monotonic() - attempt.started, error)
+                took = time.monotonic() - attempt.started
+                print(attempt.host, attempt.shard, took, error)
     """
 
-    def on_request(self, request: ResponseFuture) -> None:
-        """Called when *request* begins (``request.query`` is its statement)."""
+    def selects(self) -> bool:
+        """Return False to get nothing of the request that the calling thread is about to make, which then costs almost
+        nothing. The default is True."""
+        return True
+
+    def on_request(self, request: ResponseFuture) -> RequestTracker | Literal[False] | None:
+        """Called when *request* begins (``request.query`` is its statement). May return another RequestTracker, which
+        gets the further calls for this request, so that it can keep data of it; or False to get no more of them."""
+        return None
 
     def on_attempt(self, request: ResponseFuture, attempt: TrackedAttempt) -> None:
         """Called before *attempt* is sent."""
@@ -79,57 +95,165 @@ class RequestTracker:
         arrival of the response, not until a caller takes the result)."""
 
 
-class Tracking(PageObserver):
+@public("cassandra.metrics")
+class BulkRequest:
+    """Passed to a :class:`RequestTracker` in place of a ResponseFuture: a page request of a scan, or a whole ingest."""
+
+    def __init__(
+        self,
+        session: Session,
+        query: PreparedStatement,
+        start_time: float,
+        consistency_level: int | None,
+        page_size: int | None = None,
+    ) -> None:
+        self.session = session  #: The session.
+        self.query = query  #: The prepared statement that is executed.
+        self.consistency_level = consistency_level  #: Consistency level; None is the profile's.
+        self.page_size = page_size  #: Rows of a page, at most; None for an ingest.
+        self.attempted_hosts: list[Host] = []  #: The host that a page was requested of; empty for an ingest.
+        self.coordinator_host: Host | None = None  #: The host that has responded.
+        self.rows = 0  #: Rows that an ingest has written, once it has ended.
+        self._start_time = start_time
+        self._tracked: Tracked | None = None
+
+
+class Tracked:
+    """Data of a tracked request: the *tracker* that is called, and its attempts in flight by number."""
+
+    __slots__ = ("attempts", "is_over", "tracker")
+
+    def __init__(self, tracker: Any) -> None:
+        self.attempts: dict[int, TrackedAttempt] | None = None
+        self.tracker: Any = tracker
+        self.is_over = False
+
+
+class Tracking(RequestObserver):
     """Calls *tracker* (may be None), and logs requests that take *threshold* seconds (None: logs none)."""
 
     def __init__(self, tracker: RequestTracker | None, threshold: float | None) -> None:
+        super().__init__(math.inf if threshold is None else threshold, _gate_of(tracker))
         self._tracker = tracker
-        self._threshold = threshold
 
-    def begin(self, request: ResponseFuture) -> None:
-        request._execution.sending.tracked = {}
-        request._tracking = self
-        request._set_eager()  # the I/O thread processes its outcomes on arrival
-        self._call_tracker("on_request", request)
+    def begin(self, request: ResponseFuture, waits: bool) -> None:
+        if self._begin(request):
+            request._set_prompt(not waits)
+
+    def _begin(self, request: Any) -> bool:
+        """Report the begin of *request*. Return True if the tracker gets the rest too."""
+        tracked = Tracked(self._tracker)
+        chosen = _call(self._tracker, "on_request", request)
+        if chosen is False:
+            return False
+        if isinstance(chosen, RequestTracker):
+            tracked.tracker = chosen
+        request._tracked = tracked
+        return True
 
     def sending(self, request: ResponseFuture, attempt: Attempt) -> None:
-        tracked = TrackedAttempt(attempt.number, attempt.host, attempt.connection.shard, monotonic())
-        request._execution.sending.tracked[attempt.number] = tracked
-        self._call_tracker("on_attempt", request, tracked)
+        speculative = attempt.number > 0 and request._execution.sending.is_speculating
+        self._send(
+            request, TrackedAttempt(attempt.number, attempt.host, attempt.connection.shard, monotonic(), speculative)
+        )
+
+    def _send(self, request: Any, attempt: TrackedAttempt) -> None:
+        tracked: Tracked | None = request._tracked
+        if tracked is not None:
+            if tracked.attempts is None:
+                tracked.attempts = {}
+            tracked.attempts[attempt.number] = attempt
+            _call(tracked.tracker, "on_attempt", request, attempt)
 
     def ended(self, request: ResponseFuture, attempt: Attempt, error: BaseException | None) -> None:
-        tracked = request._execution.sending.tracked.pop(attempt.number, None)
+        tracked: Tracked | None = request._tracked
         if tracked is not None:
-            self._call_tracker("on_attempt_end", request, tracked, error)
+            _end_attempt(request, tracked, attempt.number, error)
 
-    def page_ended(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
-        under_way = request._execution.sending.tracked
-        while under_way:
-            _, tracked = under_way.popitem()
-            self._call_tracker("on_attempt_end", request, tracked, error or CancelledError())
-        self._call_tracker("on_request_end", request, error, elapsed)
-        if self._threshold is not None and elapsed >= self._threshold:
-            slow_log.warning(
-                "A request took %.3f s (limit %.3f s), %d attempts, last host %s, %s: %s",
-                elapsed,
-                self._threshold,
-                len(request.attempted_hosts),
-                request.coordinator_host,
-                "succeeded" if error is None else f"failed with {error!r}",
-                _text_of(request),
-            )
+    def tracked_ended(
+        self,
+        request: Any,
+        tracked: Tracked,
+        answered: Attempt | None,
+        error: BaseException | None,
+        elapsed: float,
+    ) -> None:
+        if tracked.is_over:
+            return
+        if answered is not None:
+            _end_attempt(request, tracked, answered.number, None)
+        for number in list(tracked.attempts or ()):
+            _end_attempt(request, tracked, number, error or CancelledError())
+        tracked.is_over = True
+        _call(tracked.tracker, "on_request_end", request, error, elapsed)
 
-    def _call_tracker(self, name: str, *args: Any) -> None:
-        if self._tracker is not None:
-            try:
-                getattr(self._tracker, name)(*args)
-            except Exception:
-                log.exception("%s.%s raised", type(self._tracker).__name__, name)
+    def slow_ended(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
+        attempts = len(request.attempted_hosts)
+        self.log_slow(_text_of(request.query), attempts, request.coordinator_host, error, elapsed)
+
+    # ---- scans and ingests
+
+    def begin_bulk(
+        self, request: BulkRequest, host: Host | None = None, shard: int | None = None
+    ) -> BulkRequest | None:
+        """Report that *request* is about to be sent, to *host* if it is a page, and return it; None if the tracker does
+        not get it."""
+        if not (self.selects() and self._begin(request)):
+            return None
+        if host is not None:
+            request.attempted_hosts.append(host)
+            self._send(request, TrackedAttempt(0, host, shard, monotonic()))
+        return request
+
+    def end_bulk(
+        self, request: BulkRequest, host: Host | None, rows: int, error: BaseException | None, elapsed: float
+    ) -> None:
+        """Report the end of *request*, that :meth:`begin_bulk` has returned; *host*: the coordinator of a page."""
+        request.coordinator_host = host
+        request.rows = rows
+        assert request._tracked is not None
+        _end_attempt(request, request._tracked, 0, error)
+        self.tracked_ended(request, request._tracked, None, error, elapsed)
+
+    def log_slow(
+        self, text: str, attempts: int, host: Host | None, error: BaseException | None, elapsed: float
+    ) -> None:
+        """Log a slow request."""
+        slow_log.warning(
+            "A request took %.3f s (limit %.3f s), %d attempts, last host %s, %s: %s",
+            elapsed,
+            self.threshold,
+            attempts,
+            host,
+            "succeeded" if error is None else f"failed with {error!r}",
+            text,
+        )
 
 
-def _text_of(request: ResponseFuture) -> str:
-    """Return the text of the statement of *request*, without values."""
-    query = request.query
+def _gate_of(tracker: RequestTracker | None) -> Any:
+    """Return the gate of *tracker*, see ``RequestObserver``."""
+    if tracker is None:
+        return None
+    selects: Any = getattr(tracker, "selects", None)  # another class may have the methods, too
+    return True if selects is None or getattr(selects, "__func__", None) is RequestTracker.selects else selects
+
+
+def _end_attempt(request: Any, tracked: Tracked, number: int, error: BaseException | None) -> None:
+    attempt = None if tracked.attempts is None else tracked.attempts.pop(number, None)
+    if attempt is not None:
+        _call(tracked.tracker, "on_attempt_end", request, attempt, error)
+
+
+def _call(tracker: Any, name: str, *args: Any) -> Any:
+    try:
+        return getattr(tracker, name)(*args)
+    except Exception:
+        log.exception("%s.%s raised", type(tracker).__name__, name)
+        return None
+
+
+def _text_of(query: Any) -> str:
+    """Return the text of the statement *query*, without values."""
     prepared = getattr(query, "prepared_statement", query)
     return str(getattr(prepared, "query_string", None) or query)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._core.codec import ExecuteTemplate
 from cassandra._core.transport import ExecutePlanBase
 from cassandra._net.features import dialect_of
-from cassandra._routing.policies import NoSpeculativeExecutionPolicy
+from cassandra._routing.policies import NoSpeculativeExecutionPolicy, PercentileSpeculativeExecutionPolicy
 from cassandra._routing.policies.router import PickingRouter
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, of_call
 from cassandra._session.statements.prepared import BoundStatement, PreparedStatement
@@ -28,7 +28,7 @@ from cassandra._session.statements.statement import NOT_SET, Sentinel
 from cassandra._session.statements.timestamps import MonotonicTimestampGenerator, on_ahead_of
 from cassandra._wire.messages.requests import NO_METADATA, ExecuteMessage
 
-from .execution import METADATA_IDS, USE, Content, Execution, QueryPlan, Sending
+from .execution import METADATA_IDS, USE, Content, Execution, QueryPlan, Sending, track_latency
 from .future import ResponseFuture
 from .notes import version_block_of
 from .observers import recorder_of
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cassandra._core.routing import PlanCache, Target
+    from cassandra._core.transport import ResultCache, TableWrites
     from cassandra._routing.metadata import ClusterState
     from cassandra._session.profiles import ResolvedProfile
     from cassandra._session.session import Session
@@ -49,7 +50,9 @@ KEPT = 8  # combinations of sessions and profiles per statement; one more emptie
 class ExecutePlan(ExecutePlanBase):
     """The parts of an execution of *prepared* that do not depend on the values."""
 
-    __slots__ = ("_message", "_picking", "keyspace", "retry_policy", "router", "version_block")
+    __slots__ = (
+        "_message", "_picking", "keyspace", "retry_policy", "router", "speculative_execution_policy", "version_block",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +61,10 @@ class ExecutePlan(ExecutePlanBase):
         prepared: PreparedStatement,
         profile: ResolvedProfile,
         with_timestamp: bool = False,
+        kind: type[ResponseFuture] = ResponseFuture,
+        writes: TableWrites | None = None,
+        cache: ResultCache | None = None,
+        may_be_direct: bool = True,
     ) -> None:
         cluster = session.cluster
         state = cluster.metadata.state
@@ -100,11 +107,15 @@ class ExecutePlan(ExecutePlanBase):
         self.router = session._router_of(profile.load_balancing_policy or cluster.load_balancing_policy)
         self._picking = self.router if type(self.router) is PickingRouter else None
         route = self._new_route(prepared, state, session.keyspace)
-        observed = session._listeners.value or session._tracking
+        policy: Any = profile.speculative_execution_policy
+        if not (prepared.is_idempotent and type(policy) is PercentileSpeculativeExecutionPolicy):
+            policy = None
+        self.speculative_execution_policy = policy
         default = _default_of(session, profile)
         key, source, profile_version = (None, None, 0) if default is None else default
         super().__init__(
             prepared=prepared,
+            last_use=prepared._last_use,
             profile=profile,
             profiles=None if default is None else cluster.profile_manager.profiles,
             default_key=key,
@@ -113,9 +124,11 @@ class ExecutePlan(ExecutePlanBase):
             settings_epoch=settings_epoch,
             metadata=cluster.metadata,
             state=state,
-            metrics=cluster.metrics,
-            direct=route is not None and not (observed or session.is_shutdown or session._draining),
-            kind=ResponseFuture,
+            metrics=None if cluster.metrics is None else cluster.metrics.of("prepared", profile._name),
+            direct=may_be_direct
+            and route is not None
+            and not (session._listeners.value or session.is_shutdown or session._draining),
+            kind=kind,
             template=template,
             clock=generator._clock if is_native else None,
             timestamps=timestamps,
@@ -130,12 +143,22 @@ class ExecutePlan(ExecutePlanBase):
             unset=NOT_SET,
             own_options=of_call,
             latency_recorder=recorder_of(self.router),
+            observer=session._tracking,
+            speculation=None if policy is None else policy._queue(),
+            writes=writes,
+            cache=cache,
         )
 
     @property
     def levels(self) -> tuple[int, int | None]:
         """Consistency and serial consistency."""
         return self._message[:2]
+
+    @property
+    def fetch_size(self) -> int | None:
+        """Rows of a page; None without paging."""
+        size: int | None = self._message[2]
+        return size
 
     def route_in(self, state: ClusterState, keyspace: str | None) -> Callable[[int | None], Target | None] | None:
         """Return a function from the token of a request to its first target in *state*, for a session that uses
@@ -184,13 +207,14 @@ class ExecutePlan(ExecutePlanBase):
         self, session: Session, frame: bytes, token: int | None, values: Any, timeout: float | None
     ) -> ResponseFuture:
         """Return a pending future with nothing sent."""
-        future = _new_future(ResponseFuture)
-        metrics = session.cluster.metrics
-        future._begin(session, metrics, timeout, monotonic(), self.profile.row_factory, self.result_plan, token)
+        future, now = _new_future(ResponseFuture), monotonic()
+        self.prepared._last_use.note(now)
+        future._begin(session, self.metrics, timeout, now, self.profile.row_factory, self.result_plan, token)
         future._prefetch = self.profile.prefetch
         future._execute_plan = self
         future._frame = frame
         future._values = values
+        future._tracking = self.observer
         if self.latency_recorder is not None:
             future._set_latency_recorder(self.latency_recorder)
         return future
@@ -198,7 +222,7 @@ class ExecutePlan(ExecutePlanBase):
     def launch(self, session: Session, request: ResponseFuture) -> bool:
         """Send the first attempt of *request* over the fast path. Return False if the request cannot use it: then
         nothing was sent."""
-        if session.is_shutdown or request._tracking is not None or request._outcome is not None:
+        if session.is_shutdown or request._outcome is not None:
             return False
         if not request._is_on_fast_path:  # a listener has read its message, and may have changed it
             return False
@@ -208,7 +232,13 @@ class ExecutePlan(ExecutePlanBase):
         """Return a new slow path for *request*."""
         assert request._frame is not None
         content = Content.compiled(self, request._frame, request._token, request._values)
-        return Execution(Sending(content, QueryPlan(self.router, None, request._picked)), self.retry_policy)
+        sending = Sending(content, QueryPlan(self.router, None, request._picked))
+        policy = self.speculative_execution_policy
+        if policy is not None:
+            sending.new_speculation = lambda: policy.new_plan(None, None)
+            sending.speculation = sending.new_speculation()
+            track_latency(request, sending.speculation)
+        return Execution(sending, self.retry_policy)
 
 
 def is_strict(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
@@ -247,7 +277,9 @@ def plan_for(session: Session, query: Any, profile: ResolvedProfile) -> ExecuteP
             return None
         if not _has_plan(session, prepared, profile):
             return None
-        plan = ExecutePlan(session, settings_epoch, prepared, profile)
+        caching = session._caching
+        make = ExecutePlan if caching is None else caching.new_plan
+        plan = make(session, settings_epoch, prepared, profile)
         if len(cache.others) >= KEPT:
             cache.others.clear()
         cache.others[key] = plan
@@ -278,8 +310,9 @@ def _prepared_of(query: Any) -> PreparedStatement | None:
 
 def _has_plan(session: Session, prepared: PreparedStatement, profile: ResolvedProfile) -> bool:
     timeout = profile.request_timeout
-    speculates = prepared.is_idempotent and type(profile.speculative_execution_policy) is not (
-        NoSpeculativeExecutionPolicy
+    speculates = prepared.is_idempotent and type(profile.speculative_execution_policy) not in (
+        NoSpeculativeExecutionPolicy,
+        PercentileSpeculativeExecutionPolicy,
     )
     levels = (prepared.consistency_level, profile.consistency_level)
     serials = (prepared.serial_consistency_level, profile.serial_consistency_level)

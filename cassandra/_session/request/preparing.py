@@ -9,9 +9,10 @@ registered as if the caller had received it, but weakly, so it is dropped.
 
 After a restart of a node every request in flight gets UNPREPARED at about the same time. The first request for a
 statement on a host begins a *preparation*, which belongs to none of them: it is prepared once for all requests that
-need it there. Each request, the first too, *waits* with an attempt of its own that has no stream, until the preparation
-has ended, the request's own time is up, or the request is over for another reason. The response, or its absence, is
-passed to all waiters at that time; ``execution.py`` interprets it for each.
+need it there. A host that has come up has statements prepared ahead of requests (``Reprepare``), by preparations of the
+same kind, which requests join. Each request, the first too, *waits* with an attempt of its own that has no stream,
+until the preparation has ended, the request's own time is up, or the request is over for another reason. The response,
+or its absence, is passed to all waiters at that time; ``execution.py`` interprets it for each.
 
 From the moment that a host gets PREPARE the id of the statement is valid there again, and the host executes all other
 requests with it that are in flight. If the table was dropped and created again with other types, their values have the
@@ -37,8 +38,9 @@ from cassandra._base.constants import ResultKind
 from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._base.locks import driver_lock
 from cassandra._base.logs import get_logger
+from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.transport import Attempt, Failure, Frame
-from cassandra._net.exchange import Exchange
+from cassandra._net.exchange import Exchange, failure_error
 from cassandra._routing.policies import SpeculativeExecutionPlan
 from cassandra._session import scheduler
 from cassandra._session.control.queries import query, rows_of
@@ -52,6 +54,7 @@ from .future import ResponseFuture
 from .retry import KEYSPACE_PER_REQUEST, NOT_SENT, is_timeout
 
 if TYPE_CHECKING:
+    from cassandra._net.connection import Connection
     from cassandra._routing.host import Host
     from cassandra._session.session import Session
 
@@ -140,12 +143,13 @@ class Preparer:
         others = 0 if host is not None else min(FURTHER_HOSTS, len(session._pools) - 1)
         message = PrepareMessage(query, keyspace if versioned else None)
         message.update_custom_payload(payload)
+        metrics = session.cluster.metrics
         future = ResponseFuture(
             session,
             message,
             SimpleStatement(query, keyspace=keyspace, is_idempotent=True),  # parsing twice changes nothing
             timeout,
-            metrics=session.cluster.metrics,
+            metrics=None if metrics is None else metrics.of_message(message, profile._name),
             retry_policy=profile.retry_policy,
             load_balancer=profile.load_balancing_policy,
             speculative_execution_plan=NextHost(timeout, others) if others > 0 else None,
@@ -257,8 +261,29 @@ class Repreparing:
         with self._lock:
             preparation = self._under_way.get(key)
             if preparation is None:
-                begun = preparation = self._under_way[key] = Preparation(self, key, attempt, remaining)
+                preparation = Preparation(self, key, attempt.connection, attempt.reprepares, remaining)
+                begun = self._under_way[key] = preparation
             preparation.waiting.append(waiting)
+        if begun is not None:
+            begun.start()
+
+    def prepare_ahead(
+        self,
+        host: Host,
+        connection: Connection,
+        statement: PreparedStatement,
+        timeout: float,
+        on_done: Callable[[BaseException | None], None],
+    ) -> None:
+        """Prepare *statement* by *connection* to *host*, or await the preparation that is under way; then call
+        *on_done* exactly once, with None or the error. On the I/O thread."""
+        key = (host, statement.query_id, connection.keyspace)
+        begun = None
+        with self._lock:
+            preparation = self._under_way.get(key)
+            if preparation is None:
+                begun = preparation = self._under_way[key] = Preparation(self, key, connection, statement, timeout)
+            preparation.ahead.append(on_done)
         if begun is not None:
             begun.start()
 
@@ -274,12 +299,20 @@ class Repreparing:
 class Preparation:
     """A statement that is being prepared again on a host."""
 
-    def __init__(self, owner: Repreparing, key: Key, attempt: Attempt, remaining: float | None) -> None:
+    def __init__(
+        self,
+        owner: Repreparing,
+        key: Key,
+        connection: Connection,
+        statement: PreparedStatement,
+        remaining: float | None,
+    ) -> None:
         self._owner = owner
         self.key = key
         self.waiting: list[Waiting] = []
-        self._connection = attempt.connection
-        self._statement = attempt.reprepares
+        self.ahead: list[Callable[[BaseException | None], None]] = []  # called when it ends
+        self._connection = connection
+        self._statement = statement
         self._deadline = None if remaining is None else monotonic() + remaining
 
     def start(self) -> None:
@@ -330,17 +363,24 @@ class Preparation:
                 waiting.attempt.reprepares._compare(bind_plan)
             except DriverException as outdated:
                 refused.append((waiting, outdated))
+        outdated_error: BaseException | None = None
+        try:
+            self._statement._compare(bind_plan)
+        except DriverException as outdated:
+            outdated_error = outdated
         with self._owner._lock:
             gone = {waiting for waiting, _ in refused}
             self.waiting = [waiting for waiting in self.waiting if waiting not in gone]
-            over = not self.waiting
+            over = not self.waiting and (not self.ahead or outdated_error is not None)
             if over:
                 del self._owner._under_way[self.key]
         for waiting, error in refused:
             if waiting.wake():
                 request, attempt = waiting.request, waiting.attempt
                 request._fail(attempt.page, request._execution.sending.error_of(request, attempt, error))
-        if not over:
+        if over:
+            self._end_ahead(outdated_error)
+        else:
             self._prepare()
 
     def _prepare(self) -> None:
@@ -363,12 +403,40 @@ class Preparation:
         """End the preparation with the last response, or its absence."""
         lost = isinstance(outcome, Failure) and not is_timeout(outcome)
         self._wake_all(lost, lambda request, attempt: request._handle(attempt, outcome))
+        registry = self._statement._registry
+        if self.ahead or (registry is not None and registry.ahead):
+            error = self._error_of(outcome)
+            if error is None and registry is not None:
+                registry.note_prepared(self.key[0], self._statement.query_id)
+            self._end_ahead(error)
+
+    def _error_of(self, outcome: Frame | Failure) -> BaseException | None:
+        """Return None if *outcome* is the response to a PREPARE of the statement, and it has the same types."""
+        try:
+            if isinstance(outcome, Failure):
+                raise outcome.cause or failure_error(outcome, self._connection.endpoint)
+            message = self._connection.decode(outcome)
+            if isinstance(message, ErrorMessage):
+                raise message.to_exception()
+            if message.query_id == self._statement.query_id:
+                self._statement._compare(message.bind_plan)
+        except Exception as error:
+            return error
+        return None
+
+    def _end_ahead(self, error: BaseException | None) -> None:
+        """Call the callbacks of ``prepare_ahead``. Other threads do not find this preparation any more."""
+        with self._owner._lock:
+            ahead, self.ahead = self.ahead, []
+        for on_done in ahead:
+            on_done(error)
 
     def _fail(self, error: Exception) -> None:
         may_go_on = isinstance(error, NOT_SENT)
         self._wake_all(
             may_go_on, lambda request, attempt: request._execution.not_reprepared(request, attempt, error, may_go_on)
         )
+        self._end_ahead(error)
 
     def _wake_all(self, lost: bool, tell: Callable[[ResponseFuture, Attempt], object]) -> None:
         """Call *tell* for each waiter. If the connection is *lost*, waiters with another connection to the host begin

@@ -22,24 +22,27 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from time import monotonic
 from types import GenericAlias, MethodType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
+from cassandra._base.display import rich_display
 from cassandra._base.errors import DriverException, OperationTimedOut, UnsupportedOperation
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import not_copied, public
 from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import LazyRows, ResultPlan
 from cassandra._core.transport import Answer, RowsOfPages
+from cassandra._session.display import table_of, text_of
 from cassandra._session.statements.batch import BatchStatement
 from cassandra._session.statements.statement import SimpleStatement
 from cassandra._wire.messages.responses import ResultMessage
 from cassandra._wire.rows import column_types, dict_factory, named_tuple_factory, tuple_factory
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas
     import polars
     import pyarrow
@@ -125,6 +128,7 @@ def extras_of(answer: Any) -> PageInfo:
 
 
 @public("cassandra.cluster")
+@rich_display(table_of, text_of)
 class ResultSet(Answer, OfRows[Row]):
     """Rows of the current page, and methods that fetch the next ones.
 
@@ -159,7 +163,8 @@ class ResultSet(Answer, OfRows[Row]):
         """Return a future for a result that was made without one."""
         from .concurrent import future_of  # which makes results, and imports this module
 
-        future = future_of(request)
+        cache = request.plan.cache
+        future = future_of(request) if cache is None else cache.future_of(request)
         future._outcome = (self._undecoded_rows, None, (self._plan, self._paging_state, self._extras, self._kept), 0)
         future._finish()
         return future
@@ -178,10 +183,6 @@ class ResultSet(Answer, OfRows[Row]):
         self._current_rows = _as_rows(result)
 
     __reduce__ = not_copied("it fetches later pages by its session; list(result) can be")
-
-    def __repr__(self) -> str:
-        more = ", and there are more" if self.has_more_pages else ""
-        return f"<ResultSet: {size_text(self._undecoded_rows)}{more}>"
 
     # ---- names and types of columns
 
@@ -516,7 +517,13 @@ class ResultSet(Answer, OfRows[Row]):
 
     def __getitem__(self, index: Any) -> Any:
         self._enter_list_mode("index operator")
-        return self._current_rows[index]
+        rows = self._current_rows
+        if isinstance(index, str) and isinstance(rows, list):
+            raise TypeError(
+                f"a result has rows, not columns, so its index is a number, not {index!r}: result[0] is the first row, "
+                f"result.to_pandas()[{index!r}] a column"
+            )
+        return rows[index]
 
     def __eq__(self, other: object) -> bool:
         self._enter_list_mode("equality operator")
@@ -577,7 +584,7 @@ class ResultSet(Answer, OfRows[Row]):
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return a ``pandas.DataFrame``. Without an option, decimals are ``Decimal`` objects, varints int64 or, if one
-        is out of range, ``int`` objects; the guide's page on columns has all types."""
+        is out of range, ``int`` objects; :doc:`/columns` has all types."""
         from .columns import to_pandas
 
         return to_pandas(self.arrow(**options), _text_numbers(options))
@@ -588,6 +595,20 @@ class ResultSet(Answer, OfRows[Row]):
         from .columns import to_polars
 
         return to_polars(self.arrow(**options), _text_numbers(options))  # type: ignore[no-any-return]
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None, **options: Any) -> duckdb.DuckDBPyRelation:
+        """Return a DuckDB relation over all rows, which it keeps in memory as an Arrow table; of *connection*, or of
+        DuckDB's default one. Without an option, decimals are ``DECIMAL(38, scale)``, varints ``BIGINT`` or
+        ``DECIMAL(38, 0)``; a column with a number out of range is text. Example::
+
+            products = session.execute("SELECT * FROM products").to_duckdb()
+            print(duckdb.sql("SELECT avg(price) FROM products"))
+
+        .. versionadded:: 4.0
+        """
+        from .columns import to_duckdb
+
+        return to_duckdb(self.arrow(**options), connection, _text_numbers(options))  # type: ignore[no-any-return]
 
     def to_numpy(self) -> dict[str, Any]:
         """Return arrays by column name, as :class:`~cassandra.protocol.NumpyProtocolHandler` does, of all pages."""
@@ -613,6 +634,18 @@ class ResultSet(Answer, OfRows[Row]):
 
         read = await self.arrow(**options).read_all_async()
         return to_polars(read, _text_numbers(options))  # type: ignore[no-any-return]
+
+    async def to_duckdb_async(
+        self, connection: duckdb.DuckDBPyConnection | None = None, **options: Any
+    ) -> duckdb.DuckDBPyRelation:
+        """Do as :meth:`to_duckdb`, without blocking the running loop.
+
+        .. versionadded:: 4.0
+        """
+        from .columns import to_duckdb
+
+        read = await self.arrow(**options).read_all_async()
+        return to_duckdb(read, connection, _text_numbers(options))  # type: ignore[no-any-return]
 
     async def to_numpy_async(self) -> dict[str, Any]:
         """Do as :meth:`to_numpy`, without blocking the running loop."""
@@ -681,15 +714,6 @@ _FETCH_NEXT_ASYNC: Any = ResultSet.__dict__["fetch_next_page_async"]
 def _is_method(bound: Any, function: Any) -> bool:
     """True if *bound* is *function* of an object, and nothing that replaces it."""
     return type(bound) is MethodType and bound.__func__ is function
-
-
-def size_text(result: Any) -> str:
-    """Return the size of *result*, of a page, as text."""
-    if result is None:
-        return "no rows"
-    if not isinstance(result, Sized):
-        return f"a {type(result).__name__}"
-    return f"{len(result)} row{'' if len(result) == 1 else 's'}"
 
 
 def _as_rows(result: Any) -> Any:

@@ -4,7 +4,7 @@ L5. Two clients read the table:
 
 * A request (:func:`decide`) asks the retry policy of the program, by the method that the table names.
 * A client whose requests may be repeated at any time, an ingest or a scan (:func:`decide_repeatable`), retries by the
-  table alone, with :func:`backoff` seconds between two attempts.
+  table alone, with delays from ``FIRST_DELAY`` to ``LONGEST_DELAY`` between two attempts.
 
 An attempt without a response is sent again only if no byte of it left the client, or if the policy decides so knowing
 that the server may have executed it.
@@ -35,7 +35,6 @@ from cassandra._base.errors import (
     WriteTimeout,
     annotate,
 )
-from cassandra._base.randomness import uniform
 from cassandra._base.server_errors import (
     BadCredentials,
     CASWriteUnknownMessage,
@@ -223,12 +222,6 @@ def decide_repeatable(outcome: BaseException, failures: int) -> RepeatDecision:
 def is_repeated_few_times(outcome: BaseException) -> bool:
     """Return True if *outcome* counts towards ``FEW_ATTEMPTS``."""
     return meaning_of(outcome).repeat is _FEW
-
-
-def backoff(failures: int) -> float:
-    """Return the seconds until a repeatable request is sent again: exponential, with jitter."""
-    longest: float = min(LONGEST_DELAY, FIRST_DELAY * (1 << min(failures, 10)))
-    return longest * uniform(0.5, 1.0)
 
 
 # ---- errors that attempts end with

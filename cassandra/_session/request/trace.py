@@ -115,8 +115,10 @@ class TraceEvent:
         self.description = description  #: What happened.
         self.datetime = datetime_from_uuid1(timeuuid).replace(tzinfo=timezone.utc)  #: Time of the event, in UTC.
         self.source = source  #: Address of the node.
-        #: Time since the beginning at this node, a timedelta.
-        self.source_elapsed = None if source_elapsed is None else timedelta(microseconds=source_elapsed)
+        #: Time since the beginning at this node.
+        self.source_elapsed: timedelta | None = (
+            None if source_elapsed is None else timedelta(microseconds=source_elapsed)
+        )
         self.thread_name = thread_name  #: Name of the server's thread.
 
     def __str__(self) -> str:

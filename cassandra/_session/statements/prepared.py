@@ -15,13 +15,16 @@ functions that compare types are pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from cassandra._base.display import rich_display
 from cassandra._base.errors import DriverException, UnsupportedOperation
 from cassandra._base.names import protect_value
 from cassandra._core.codec import UNSET, BindPlan, Bound, ResultPlan, custom_codec
-from cassandra._core.routing import PlanCache
+from cassandra._core.routing import LastUse, PlanCache
 from cassandra._routing.schema.cqltype import CqlType, parse_cql_type
+from cassandra._session.display import prepared_tables
 from cassandra._wire.encryption import (
     ColumnResolver,
     Origin,
@@ -40,6 +43,7 @@ from .user_types import read_as
 if TYPE_CHECKING:
     from cassandra._base.encryption import ColumnEncryptionPolicy
     from cassandra._core.codec import Codec
+    from cassandra._core.transport import ResultCache
     from cassandra._routing.metadata import Metadata
     from cassandra._routing.policies import RetryPolicy
     from cassandra._session.prepared import PreparedRegistry
@@ -64,6 +68,7 @@ def routing_key_indexes(specs: Specs, metadata: Metadata | None) -> tuple[int, .
     return None if not indexes or None in indexes else tuple(i for i in indexes if i is not None)
 
 
+@rich_display(prepared_tables)
 class PreparedStatement:
     """A statement prepared by the server; made by :meth:`Session.prepare`, immutable except for the result metadata.
 
@@ -89,6 +94,8 @@ class PreparedStatement:
     column_encryption_policy: ColumnEncryptionPolicy | None = None  #: Policy of encrypted columns, or None.
 
     _plans: PlanCache
+    _last_use: LastUse  # shared by copies
+    _cache: ResultCache | None = None  # of its results, see ``caching.py``
     _binds_strictly: bool = False  # option of the cluster at the time of preparing
     _session_keyspace: str | None = None  # keyspace of the session at the time of preparing
     _outdated: str | None = None  # description of the difference
@@ -122,6 +129,7 @@ class PreparedStatement:
         self.keyspace = keyspace
         self.protocol_version = protocol_version  #: Version of the protocol that it was prepared with.
         self._is_lwt = is_lwt
+        self._last_use = LastUse(monotonic())
         self._snapshot = (_plan_of(result_metadata), result_metadata_id)
         if column_encryption_policy is not None:
             self.column_encryption_policy = column_encryption_policy
@@ -311,7 +319,7 @@ class PreparedStatement:
         for a value that does not match its type, ValueError for too many; for missing ones, if binding is strict or
         with protocol 3, ValueError, or KeyError for a name.
         """
-        return self._bind(values, self._is_strict(None))
+        return self._bind(values, self._binds_strictly if self.strict_binding is None else self.strict_binding)
 
     def _is_strict(self, profile: bool | None) -> bool:
         """True if incomplete values are an error; *profile*: the option of the execution profile."""
@@ -320,23 +328,26 @@ class PreparedStatement:
         return self._binds_strictly if profile is None else profile
 
     def _bind(self, values: Sequence[Any] | Mapping[str, Any] | None, strict: bool) -> BoundStatement:
-        place = self._plans.place
-        if place is None:
-            place = self._place()
+        place = self._plans.place or self._place()
         if not place:
             return BoundStatement(self)._bind(values, strict)
         made = _new_bound(BoundStatement)
-        made.prepared_statement = self
+        made.prepared_statement = self  # in the order of __init__(): instances share the keys of their dicts
+        made.keyspace, made.table = place
         made._bound = self._bind_plan.bind(values, self.protocol_version, strict=strict)
         made.raw_values = values
-        made.keyspace, made.table = place
         return made
 
     def _place(self) -> tuple[str, str] | tuple[()]:
         """Return keyspace and table of bound statements without further attributes; empty if they have some."""
-        cache, specs = self._plans, self._bind_plan.specs
-        bare = BoundStatement(self).__dict__.keys() == {"prepared_statement", "keyspace", "table"}
-        cache.place = (specs[0][0], specs[0][1]) if bare and specs else ()
+        cache = self._plans
+        if cache.place is not None:
+            return cache.place
+        specs = self._bind_plan.specs
+        inherited = _new_bound(BoundStatement)
+        inherited._inherit(self)
+        is_bare = inherited.__dict__.keys() == {"keyspace", "table"}
+        cache.place = (specs[0][0], specs[0][1]) if is_bare and specs else ()
         return cache.place
 
     @property
@@ -380,7 +391,18 @@ class PreparedStatement:
 
 #: Attributes that a copy creates anew.
 _MADE = frozenset(
-    ("_bind_plan", "_snapshot", "_plans", "_resolver", "_refused", "_encrypts", "_encryption_state", "_registry")
+    (
+        "_bind_plan",
+        "_snapshot",
+        "_plans",
+        "_last_use",
+        "_resolver",
+        "_refused",
+        "_encrypts",
+        "_encryption_state",
+        "_registry",
+        "_cache",
+    )
 )
 
 
@@ -390,6 +412,7 @@ def _restored(
     made = kind.__new__(kind)
     made._bind_plan = BindPlan(specs_of(columns), pk_indexes)
     made._snapshot = (_plan_of(result), metadata_id)
+    made._last_use = LastUse(monotonic())
     return made
 
 
@@ -399,6 +422,12 @@ def _plan_of(metadata: Specs | ResultPlan | None) -> ResultPlan | None:
     if not metadata:
         return None
     return metadata if isinstance(metadata, ResultPlan) else ResultPlan(specs_of(metadata))
+
+
+def _bind_plan_of(statement: PreparedStatement) -> BindPlan:
+    """Return the bind plan of *statement*, which may be a double of a test, with ``column_metadata`` only."""
+    plan = statement._bind_plan
+    return plan if type(plan) is BindPlan else BindPlan(specs_of(statement.column_metadata))
 
 
 _new_bound = object.__new__
@@ -425,7 +454,34 @@ class BoundStatement(Statement):
         custom_payload: Payload | None = None,
     ) -> None:
         self.prepared_statement = prepared_statement
-        # As in Statement: only values that differ from the class default are stored.
+        if (
+            type(prepared_statement) is PreparedStatement
+            and (place := prepared_statement._plans.place or prepared_statement._place())
+            and fetch_size is FETCH_SIZE_UNSET
+            and consistency_level is None
+            and serial_consistency_level is None
+            and retry_policy is None
+            and routing_key is None
+            and keyspace is None
+            and custom_payload is None
+        ):
+            self.keyspace, self.table = place
+            return
+        self._inherit(prepared_statement)
+        Statement.__init__(
+            self,
+            retry_policy,
+            consistency_level,
+            routing_key,
+            serial_consistency_level,
+            fetch_size,
+            keyspace,
+            custom_payload,
+        )
+
+    def _inherit(self, prepared_statement: PreparedStatement) -> None:
+        """Take the options of *prepared_statement*. As in Statement, only values that differ from the class default are
+        stored."""
         if prepared_statement.consistency_level is not None:
             #: Consistency level; None: that of the profile.
             self.consistency_level = prepared_statement.consistency_level
@@ -442,25 +498,24 @@ class BoundStatement(Statement):
         if prepared_statement.serial_consistency_level is not None:
             #: Serial consistency level; None: that of the profile.
             self.serial_consistency_level = prepared_statement.serial_consistency_level
-        specs = prepared_statement._bind_plan.specs
+        specs = _bind_plan_of(prepared_statement).specs
         if specs:
-            self.keyspace, self.table = specs[0][0], specs[0][1]  #: Name of the table.
+            self.keyspace = specs[0][0]
+            self.table = specs[0][1]  #: Name of the table.
         elif prepared_statement._home is not None:
             self.keyspace = prepared_statement._home
-        Statement.__init__(
-            self,
-            retry_policy,
-            consistency_level,
-            routing_key,
-            serial_consistency_level,
-            fetch_size,
-            keyspace,
-            custom_payload,
-        )
 
     def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
         """Bind *values* (see :meth:`PreparedStatement.bind`) in place and return self."""
-        return self._bind(values, self.prepared_statement._is_strict(None))
+        prepared = self.prepared_statement
+        plan = prepared._bind_plan
+        if type(plan) is not BindPlan:
+            plan, strict = _bind_plan_of(prepared), False
+        else:
+            strict = prepared._binds_strictly if prepared.strict_binding is None else prepared.strict_binding
+        self._bound = plan.bind(values, prepared.protocol_version, strict=strict)
+        self.raw_values = values
+        return self
 
     def _bind(self, values: Sequence[Any] | Mapping[str, Any] | None, strict: bool) -> BoundStatement:
         prepared = self.prepared_statement

@@ -167,7 +167,10 @@ class SimpleStatement(Statement):
 
     Example::
 
-        session.execute(SimpleStatement("SELECT * FROM users WHERE id = %s", fetch_size=100), (user_id,))
+        select = SimpleStatement(
+            "SELECT * FROM users WHERE id = %s", fetch_size=100
+        )
+        session.execute(select, (user_id,))
     """
 
     __module__ = "cassandra.query"
@@ -274,11 +277,15 @@ def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: 
     elif isinstance(params, Iterable):
         literals = tuple(encode(value) for value in params)
     else:
-        raise TypeError(f"parameters must be a sequence or a mapping, not {type(params).__name__}")
+        raise TypeError(
+            f"parameters must be a sequence or a mapping, not {type(params).__name__}; one value is given as (value,)"
+        )
     try:
         text: str = query % literals
     except (TypeError, KeyError, ValueError) as error:
         given = f"parameters {list(literals)}" if isinstance(params, Mapping) else f"{len(literals)} parameter(s)"
+        if isinstance(params, str):
+            given += " (text counts as one per character: put it into a tuple)"
         raise type(error)(
             f"{given} do not match the placeholders of {query!r} ({error}); they are %s or %(name)s, a percent sign is "
             "%%, and ? is for prepared statements"

@@ -25,9 +25,9 @@ from cassandra._base.errors import DriverException, NotSupportedError, ProtocolE
 from cassandra._base.logs import printable
 from cassandra._base.objects import public
 from cassandra._base.server_errors import _MessageType
-from cassandra._core.codec import UNSET, BindPlan, Codec, Reader, ResultPlan, TypeContext
+from cassandra._core.codec import UNSET, BindPlan, Codec, Reader, ResultPlan, TypeContext, custom_codec
 from cassandra._wire.encryption import readers_of
-from cassandra._wire.types.base import CassandraTypeType, defined
+from cassandra._wire.types.base import CassandraTypeType, _on_register, defined
 from cassandra._wire.types.nested import ListType, MapType, SetType, TupleType, UserType
 from cassandra._wire.types.parser import lookup_casstype
 from cassandra._wire.types.registry import resolve_custom, type_class
@@ -86,12 +86,16 @@ Specs = Iterable[tuple[str, str, str, Any]]
 
 @public("cassandra.protocol")
 class ColumnMetadata(NamedTuple):
-    """A bind marker or a result column; *type* is a class of ``cassandra.cqltypes``."""
+    """A bind marker or a result column."""
 
     keyspace_name: str
+    """Keyspace of the table."""
     table_name: str
+    """Name of the table."""
     name: str
+    """Name of the column or marker."""
     type: Any
+    """A class of ``cassandra.cqltypes``."""
 
 
 class Columns(list[Any]):
@@ -147,12 +151,28 @@ def columns_of(specs: Specs) -> list[ColumnMetadata]:
     return [ColumnMetadata(*spec[:3], _public_type(spec[3])) for spec in specs]
 
 
-def specs_of(columns: Specs) -> list[tuple[str, str, str, Codec]]:
-    """Return native column specs for *columns*, (keyspace, table, name, type class) each."""
+def specs_of(columns: Specs | None) -> list[tuple[str, str, str, Codec]]:
+    """Return native column specs for *columns*: (keyspace, table, name, type class) each, or objects with the
+    attributes of ``ColumnMetadata``, such as the doubles of tests."""
     return [
-        (keyspace, table, name, kind if isinstance(kind, Codec) else kind.codec())
-        for keyspace, table, name, kind in columns
+        (keyspace, table, name, kind if isinstance(kind, Codec) else _codec_of(kind))
+        for keyspace, table, name, kind in map(_four, columns or ())
     ]
+
+
+def _four(column: Any) -> Sequence[Any]:
+    if isinstance(column, tuple | list):
+        return column
+    return column.keyspace_name, column.table_name, column.name, column.type
+
+
+def _codec_of(kind: Any) -> Codec:
+    codec = kind.codec()
+    return codec if isinstance(codec, Codec) else custom_codec(str(kind), kind.deserialize, kind.serialize)
+
+
+_no_user_types = TypeContext(resolve_custom)
+_on_register.append(_no_user_types.clear)
 
 
 def as_context(user_types: TypeContext | Mapping[str, Mapping[str, Any]] | None) -> TypeContext:
@@ -161,7 +181,9 @@ def as_context(user_types: TypeContext | Mapping[str, Mapping[str, Any]] | None)
         return user_types
     if isinstance(user_types, UserTypes):
         return user_types.context
-    known = user_types or {}
+    if not user_types:
+        return _no_user_types
+    known = user_types
     return TypeContext(resolve_custom, lambda keyspace, name: known.get(keyspace, {}).get(name))
 
 

@@ -22,6 +22,7 @@ from cassandra._core.codec import (
     encode_batch,
     encode_envelope,
     encode_execute,
+    encode_parameters,
     encode_prepare,
     encode_query,
 )
@@ -246,6 +247,11 @@ class PrepareMessage(RequestMessage):
         return encode_prepare(version, self.query, flags=flags, payload=payload, keyspace=self.keyspace)
 
 
+def _named(parameters: Any) -> tuple[list[str] | None, Any]:
+    """Return the names of *parameters*, None for those by position, and the values."""
+    return (list(parameters), list(parameters.values())) if isinstance(parameters, Mapping) else (None, parameters)
+
+
 @public("cassandra.protocol")
 class _QueryMessage(RequestMessage):
     """Base class of QUERY and EXECUTE."""
@@ -285,6 +291,12 @@ class _QueryMessage(RequestMessage):
             "keyspace": self.keyspace,
         }
 
+    def _write_query_params(self, f: WritableFile, protocol_version: int) -> None:
+        """Write consistency level, flags, values and options (section 4.1.4 of the protocol) to *f*."""
+        names, values = _named(self.query_params)
+        level = self.consistency_level
+        f.write(encode_parameters(protocol_version, level, values=values, names=names, **self._options()))
+
 
 @public("cassandra.protocol")
 class QueryMessage(_QueryMessage):
@@ -319,9 +331,7 @@ class QueryMessage(_QueryMessage):
         self.query = query  #: Text of the statement.
 
     def _encode(self, version: int, flags: int, payload: Payload, features: Any) -> bytes:
-        values, names = self.query_params, None
-        if isinstance(values, Mapping):
-            names, values = list(values), list(values.values())
+        names, values = _named(self.query_params)
         return encode_query(
             version,
             self.query,

@@ -102,7 +102,7 @@ _READERS: dict[str, Any] = {
 
 # ---- EVENT: messages that servers push
 
-#: Types of events that clients can register for.
+#: Types of events with arguments.
 known_event_types = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE", "CLIENT_ROUTES_CHANGE"})
 
 
@@ -112,7 +112,7 @@ class EventMessage(ResponseMessage):
 
     ``event_args`` has ``change_type`` and, by type of event, ``address`` (host, port); or ``target_type``, ``keyspace``
     and the name under the target's own key (``table``, ``type``, ``function``, ``aggregate``); or ``connection_ids``
-    and ``host_ids``.
+    and ``host_ids``. It is empty for other types, such as those of servers that are newer than this driver.
     """
 
     opcode = Opcode.EVENT
@@ -129,7 +129,7 @@ class EventMessage(ResponseMessage):
         reader = as_reader(f)
         event_type = reader.string().upper()
         if event_type not in known_event_types:
-            raise ProtocolError(f"unknown event type {event_type!r}")
+            return cls(event_type, {})  # the rest of the body may have any layout
         read = getattr(cls, f"recv_{event_type.lower()}")
         return cls(event_type, read(reader, protocol_version))
 

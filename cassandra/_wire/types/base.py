@@ -47,6 +47,7 @@ class CassandraTypeType(type):
 
     def __new__(metacls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> "CassandraTypeType":
         dct.setdefault("cassname", name)
+        dct.setdefault("_native_codec", None)  # of each class its own, not that of its base
         cls: Any = super().__new__(metacls, name, bases, dct)
         cls.__module__ = "cassandra.cqltypes" if cls.__module__.startswith("cassandra._wire") else cls.__module__
         if not name.startswith("_") and "subtypes" not in dct:  # not a class made for a server's metadata
@@ -123,9 +124,16 @@ def _is_ours(method: Any) -> bool:
     return str(getattr(getattr(method, "__func__", None), "__module__", "")).startswith("cassandra._wire.types.")
 
 
+NOT_DEFINED = object()
+
+
 def defined(cls: type, name: str) -> Any:
     """Return the unbound attribute *name* of *cls* from the class body that defines it; None if there is none."""
-    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+    for base in cls.__mro__:
+        found = base.__dict__.get(name, NOT_DEFINED)  # one look-up, as another thread may delete it
+        if found is not NOT_DEFINED:
+            return found
+    return None
 
 
 class _CassandraType(metaclass=CassandraTypeType):
@@ -136,6 +144,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     num_subtypes: ClassVar[int | str] = 0  #: Number of types of elements.
     cassname: ClassVar[str]  #: Name of the server's class.
     typename: ClassVar[str] = ""  #: Name of the type in CQL.
+    _native_codec: ClassVar[Codec | None]
     _cql: ClassVar[tuple[Any, Any, str]] = (None, None, "")  # cached spelling: value of _spelling, the class, the text
 
     empty_binary_ok: ClassVar[bool] = False
@@ -166,12 +175,12 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
         """Return the value of bytes that represent one. Overridden, with :meth:`serialize`, by application types."""
-        return cls._native().decode(byts, protocol_version)
+        return (cls._native_codec or cls._native()).decode(byts, protocol_version)
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
         """Return the bytes of a value. Raise TypeError for a value of a wrong type."""
-        return cls._native().encode(val, protocol_version)
+        return (cls._native_codec or cls._native()).encode(val, protocol_version)
 
     @classmethod
     def codec(cls) -> Codec:
@@ -188,10 +197,9 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def _native(cls) -> Codec:
         """Return the native codec of the built-in behaviour, made once per class."""
-        codec = cls.__dict__.get("_native_codec")
+        codec = cls._native_codec
         if codec is None:
-            codec = cls._make_native()
-            cls._native_codec = codec
+            codec = cls._native_codec = cls._make_native()
             cls._apply_empty()
         return codec
 
@@ -220,7 +228,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _apply_empty(cls) -> None:
-        codec = cls.__dict__.get("_native_codec")
+        codec = cls._native_codec
         if codec is not None:
             codec.empty_value = EMPTY if cls.support_empty_values and not cls.empty_binary_ok else None
 

@@ -50,7 +50,7 @@ class ListType(_SimpleParameterizedType):
     """The CQL type ``list``; values are ``list``."""
 
     typename = "list"
-    adapter = list
+    adapter = list  #: Class of the values in rows.
 
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:
@@ -61,7 +61,7 @@ class SetType(_SimpleParameterizedType):
     """The CQL type ``set``; values are :class:`~cassandra.util.SortedSet`."""
 
     typename = "set"
-    adapter = SortedSet
+    adapter = SortedSet  #: Class of the values in rows.
 
     @classmethod
     def _build(cls, children: list[Codec]) -> Codec:

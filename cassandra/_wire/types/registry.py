@@ -8,7 +8,7 @@ also in plans of prepared statements and in nested types. When the driver's func
 natively again. Without replaced functions there is no check.
 
 A replacement examines every codec of the process. The codecs change one after the other, so that meanwhile requests of
-other threads use some replaced codecs. Only one thread at a time may replace functions.
+other threads use some replaced codecs. Threads that replace functions at the same time do so one after the other.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakSet
 
+from cassandra._base.locks import caller_lock
 from cassandra._core.codec import (
     Codec,
     all_codecs,
@@ -81,18 +82,22 @@ _with_copy: WeakSet[Any] = WeakSet()  # classes whose own functions run a differ
 _with_parameters: WeakSet[Any] = WeakSet()  # classes, except those of scalars, whose functions a program has set
 
 
+_replacing = caller_lock("replaced functions")
+
+
 def functions_changed(cls: Any) -> None:
     """Update the codecs after a function of *cls* was set or deleted."""
-    kinds = _forget(cls)
-    found = [vars(kind)["_own_codec"] for kind in kinds if "_own_codec" in vars(kind)]
-    found += map(scalar, scalar_classes)
-    if not issubclass(cls, _ScalarType):
-        found += all_codecs()
-        _with_parameters.add(cls)
-    for codec in found:
-        if _may_be(codec, cls):
-            _update(codec, cls)
-    set_on_new(_update if any(map(_is_replaced, _with_parameters)) else None)
+    with _replacing:
+        kinds = _forget(cls)
+        found = [vars(kind)["_own_codec"] for kind in kinds if "_own_codec" in vars(kind)]
+        found += map(scalar, scalar_classes)
+        if not issubclass(cls, _ScalarType):
+            found += all_codecs()
+            _with_parameters.add(cls)
+        for codec in found:
+            if _may_be(codec, cls):
+                _update(codec, cls)
+        set_on_new(_update if any(map(_is_replaced, _with_parameters)) else None)
 
 
 def _is_replaced(kind: Any) -> bool:

@@ -47,7 +47,7 @@ class _ScalarType(_CassandraType):
         A program's subclass has no effect on that codec."""
         if scalar_classes.get(cls.type_id) is not cls:
             return
-        if cls.support_empty_values and "_native_codec" not in cls.__dict__:
+        if cls.support_empty_values and cls._native_codec is None:
             cls._native()
         super()._apply_empty()
 

@@ -197,7 +197,7 @@ CASES = {
     "dml": lambda: (DMLQuery(T, loaded()).save(), DMLQuery(T, loaded()).column_family_name),
     "dml delete without": lambda: DMLQuery(T).delete(),
     "dml batch": lambda: DMLQuery(T).batch(5),
-    "instance of": lambda: U(id=1).objects,
+    "instance of": lambda: type(U(id=1).objects),
     "class save": lambda: type_of_error(U.save),
     "saved name": lambda: U(id=1, name="x").save().name,
     "instance create": lambda: U(id=1).create(id=2),
@@ -432,10 +432,10 @@ for name, work in {
     "using of table": lambda: list(people.using(connection="default").filter(id=1)),
     "using of table 2": lambda: type(people.using).__name__,
     "token ": lambda: list(people.filter(id__token=1)),
-    "repr": lambda: (repr(people)[:40], repr(space)[:50], repr(people.objects)[:50]),
+    "repr": lambda: (repr(people)[:40], repr(space)[:50], type(people.objects)),
     "filter unknown operator": lambda: list(people.filter(id__near=1)),
-    "batch": lambda: people.objects.batch(BatchQuery()),
-    "iff": lambda: people.objects.iff(id=1),
+    "batch": lambda: type(people.objects.batch(BatchQuery())),
+    "iff": lambda: type(people.objects.iff(id=1)),
 }.items():
     show(f"named {name}", lambda: doing(work, answers=[ROWS, ROWS]), text=True)
 show("named many", lambda: doing(lambda: people.get(id=1), answers=[ROWS]), text=True)

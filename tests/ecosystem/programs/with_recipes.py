@@ -112,13 +112,14 @@ def run_jupyter():
     from nbclient import NotebookClient
 
     code = recipes.read("notebook.txt").split("# %%\n")[1:]
-    assert len(code) == 5
+    assert len(code) == 6
     checks = [
         "assert row.name == 'lamp'",
         "assert (7, 'lamp') in rows",
         "assert 'lamp' in set(frame['name'])",
+        "assert 'lamp' in set(names)",
     ]
-    cells = [*code[:2], checks[0], code[2], checks[1], code[3], checks[2], code[4]]
+    cells = [*code[:2], checks[0], code[2], checks[1], code[3], checks[2], code[4], checks[3], code[5]]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     kernel = {"name": "python3", "display_name": "python3", "language": "python"}
     notebook.metadata["kernelspec"] = kernel

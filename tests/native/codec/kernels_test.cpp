@@ -1,6 +1,8 @@
 // The Python-free kernels of the codec. Inputs are exactly as long as they say, on the heap: the sanitizer sees one
 // byte more.
 #include <cstdio>
+#include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <random>
@@ -11,8 +13,11 @@
 #include "base/bytes.h"
 #include "codec/arrays.h"
 #include "codec/civil.h"
+#include "codec/row_index.h"
 #include "codec/text.h"
 #include "testing.h"
+
+namespace kernels_test {
 
 using namespace fastcql;
 
@@ -264,4 +269,97 @@ TEST(arrays_of_every_stride) {
     CHECK(!copy_to_int64(Element::kUint64, reinterpret_cast<const uint8_t*>(&huge), 8, 1, false, out.data()));
 }
 
-TEST_MAIN()
+namespace {
+
+void put_cell(Bytes& out, const char* text) {  // null for a null
+    const auto size = text ? static_cast<int32_t>(std::strlen(text)) : -1;
+    for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<uint8_t>(static_cast<uint32_t>(size) >> shift));
+    if (text) out.insert(out.end(), text, text + size);
+}
+
+Bytes rows_of(std::initializer_list<const char*> cells) {
+    Bytes out;
+    for (const char* one : cells) put_cell(out, one);
+    return out;
+}
+
+RowIndex::Text text_of(const char* text) {
+    return {reinterpret_cast<const uint8_t*>(text), static_cast<int32_t>(std::strlen(text))};
+}
+
+}  // namespace
+
+TEST(rows_by_the_texts_of_two_columns) {
+    const Bytes first = rows_of({"ks", "a", "1", "ks", "a", "2", "ks", nullptr, "3", "ks", "b", nullptr, nullptr, "b", "4"});
+    const Bytes second = rows_of({"ks", "a", "5", "other", "", "6", "ks", "c", "7"});
+    RowIndex index;
+    index.begin(3, 0, 1);
+    CHECK(index.add(first.data(), first.data() + first.size(), 5) == 5);
+    CHECK(index.add(second.data(), second.data() + second.size(), 3) == 3);
+    index.seal();
+    uint32_t run = index.find(text_of("ks"), text_of("a"));
+    CHECK(run != RowIndex::kNone && index.run(run).page == 0 && index.run(run).row == 0 && index.run(run).count == 2);
+    run = index.find(text_of("ks"), text_of("a"), run);
+    CHECK(run != RowIndex::kNone && index.run(run).page == 1 && index.run(run).row == 0 && index.run(run).count == 1);
+    CHECK(index.find(text_of("ks"), text_of("a"), run) == RowIndex::kNone);
+    CHECK(index.find(text_of("other"), text_of("")) != RowIndex::kNone);
+    CHECK(index.find(text_of("other"), text_of("a")) == RowIndex::kNone);
+    size_t runs = 0;
+    uint32_t group = index.find_group(text_of("ks"));
+    for (; group != RowIndex::kNone; group = index.find_group(text_of("ks"), group))
+        for (uint32_t i = index.group_first(group); i < index.group_last(group); ++i, ++runs) CHECK(index.run(i).count > 0);
+    CHECK(runs == 4 && index.find_group(text_of("none")) == RowIndex::kNone);
+}
+
+TEST(rows_that_end_early_are_not_indexed) {
+    const Bytes whole = rows_of({"ks", "a", "ks", "b", "ks", "c"});
+    for (size_t size = 0; size < whole.size(); ++size) {
+        const std::unique_ptr<uint8_t[]> part(new uint8_t[size + 1]);
+        std::memcpy(part.get(), whole.data(), size);
+        RowIndex index;
+        index.begin(2, 0, 1);
+        CHECK(index.add(part.get(), part.get() + size, 3) == size / 11);
+        index.seal();
+        CHECK((index.find(text_of("ks"), text_of("a")) != RowIndex::kNone) == (size >= 11));
+    }
+    Bytes claims = rows_of({"ks", "a"});
+    claims[0] = 0x7f;
+    RowIndex index;
+    index.begin(2, 0, 1);
+    CHECK(index.add(claims.data(), claims.data() + claims.size(), 1) == 0);
+    index.seal();
+    CHECK(index.find(text_of(""), text_of("")) == RowIndex::kNone);
+}
+
+TEST(many_rows_in_any_order) {
+    std::mt19937 rng(1);
+    std::vector<Bytes> pages(20);
+    RowIndex index;
+    index.begin(2, 0, 1);
+    std::vector<size_t> count(50);
+    for (size_t page = 0; page < pages.size(); ++page) {
+        for (size_t row = 0; row < 100; ++row) {
+            const size_t number = rng() % count.size();
+            ++count[number];
+            put_cell(pages[page], number % 2 ? "odd" : "even");
+            put_cell(pages[page], std::to_string(number).c_str());
+        }
+        CHECK(index.add(pages[page].data(), pages[page].data() + pages[page].size(), 100) == 100);
+    }
+    index.seal();
+    for (size_t number = 0; number < count.size(); ++number) {
+        size_t found = 0;
+        uint64_t before = 0;
+        const std::string name = std::to_string(number);
+        const RowIndex::Text first = text_of(number % 2 ? "odd" : "even"), second = text_of(name.c_str());
+        for (uint32_t run = index.find(first, second); run != RowIndex::kNone; run = index.find(first, second, run)) {
+            const uint64_t place = (uint64_t{index.run(run).page} << 32 | index.run(run).row) + 1;
+            CHECK(place > before);
+            before = place;
+            found += index.run(run).count;
+        }
+        CHECK(found == count[number]);
+    }
+}
+
+}  // namespace kernels_test

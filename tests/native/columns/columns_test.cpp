@@ -11,6 +11,8 @@
 #include "memory/pool.h"
 #include "testing.h"
 
+namespace columns_test {
+
 using namespace fastcql;
 using namespace fastcql::columns;
 
@@ -346,4 +348,4 @@ TEST(numbers_are_written_out) {
     CHECK(text(std::string(kMaxTextBytes, '\x7f'), INT32_MIN, true).size() > 19000);
 }
 
-TEST_MAIN()
+}  // namespace columns_test

@@ -15,6 +15,8 @@
 #include "columns/merge.h"
 #include "testing.h"
 
+namespace kernels_test {
+
 using namespace fastcql;
 using namespace fastcql::columns;
 
@@ -223,4 +225,4 @@ TEST(sums_carry) {
     CHECK(std::isinf(floats.result()));
 }
 
-TEST_MAIN()
+}  // namespace kernels_test

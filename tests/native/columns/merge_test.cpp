@@ -11,6 +11,8 @@
 #include "memory/pool.h"
 #include "testing.h"
 
+namespace merge_test {
+
 using namespace fastcql;
 using namespace fastcql::columns;
 
@@ -97,7 +99,7 @@ void read(const Batch& batch, int64_t first, int64_t count, Rows& out) {
         const Column& list = batch.column(4);
         const int32_t begin = value<int32_t>(list, row), end = value<int32_t>(list, row + 1);
         CHECK(end - begin == found.number % 4);
-        for (int32_t i = begin; i < end; ++i) CHECK(value<int32_t>(list.kids[0], i) == found.number);
+        for (int32_t i = begin; i < end; ++i) CHECK(value<int32_t>(list.children[0], i) == found.number);
         const bool known = !list.nulls || (list.validity.data()[row / 8] >> row % 8 & 1);
         CHECK(known == (end > begin));
         CHECK((batch.column(5).values.data()[row / 8] >> row % 8 & 1) == (found.number & 1));
@@ -275,4 +277,4 @@ TEST(bits_are_copied_from_anywhere_to_anywhere) {
     }
 }
 
-TEST_MAIN()
+}  // namespace merge_test

@@ -8,6 +8,8 @@
 #include "memory/pool.h"
 #include "testing.h"
 
+namespace pool_test {
+
 using namespace fastcql::memory;
 
 namespace {
@@ -438,4 +440,4 @@ TEST(a_block_that_outgrows_its_range_takes_its_pages_with_it) {
     done(pool);
 }
 
-TEST_MAIN()
+}  // namespace pool_test

@@ -8,6 +8,8 @@
 #include "routing/ring.h"
 #include "testing.h"
 
+namespace ring_test {
+
 using fastcql::Ring;
 
 namespace {
@@ -66,4 +68,4 @@ TEST(duplicates_are_noticed) {
     CHECK(Ring().size() == 0);
 }
 
-TEST_MAIN()
+}  // namespace ring_test

@@ -5,6 +5,8 @@
 #include "routing/tablet_map.h"
 #include "testing.h"
 
+namespace route_test {
+
 using namespace fastcql;
 
 TEST(lists_are_found_as_they_were_filled_in) {
@@ -67,4 +69,4 @@ TEST(a_held_table_finds_the_same_tablets_as_its_name) {
     map.release(table);
 }
 
-TEST_MAIN()
+}  // namespace route_test

@@ -5,6 +5,8 @@
 #include "routing/ring.h"
 #include "testing.h"
 
+namespace shard_test {
+
 namespace {
 
 // The shard is the digit before the point when the biased token, without its highest bits, is written as a fraction
@@ -45,4 +47,4 @@ TEST(shards_go_up_with_tokens) {
     CHECK(fastcql::shard_of_token(INT64_MAX, 8, 0) == 7);
 }
 
-TEST_MAIN()
+}  // namespace shard_test

@@ -6,6 +6,8 @@
 #include "routing/tablet_map.h"
 #include "testing.h"
 
+namespace tablets_payload_test {
+
 using namespace fastcql;
 
 namespace {
@@ -130,4 +132,4 @@ TEST(more_hosts_than_numbers) {
     CHECK(map.has_tablets(table));
 }
 
-TEST_MAIN()
+}  // namespace tablets_payload_test

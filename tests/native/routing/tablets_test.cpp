@@ -9,6 +9,8 @@
 #include "routing/tablet_map.h"
 #include "testing.h"
 
+namespace tablets_test {
+
 using namespace fastcql;
 
 namespace {
@@ -307,4 +309,4 @@ TEST(adding_beside_a_tablet_that_wraps) {
     CHECK(clocks(true) < 20 * clocks(false) + 1e4);
 }
 
-TEST_MAIN()
+}  // namespace tablets_test

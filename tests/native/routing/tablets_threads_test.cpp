@@ -9,6 +9,8 @@
 #include "routing/tablet_map.h"
 #include "testing.h"
 
+namespace tablets_threads_test {
+
 using namespace fastcql;
 
 namespace {
@@ -126,4 +128,4 @@ TEST(several_writers) {
         if (map.find(name, token, found)) check(found, token);
 }
 
-int main(int argc, char** argv) { return testing::run_all(argc, argv); }
+}  // namespace tablets_threads_test

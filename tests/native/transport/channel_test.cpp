@@ -4,6 +4,8 @@
 
 #include "fixtures.h"
 
+namespace channel_test {
+
 using namespace fixtures;
 
 TEST(answers_find_their_requests) {
@@ -392,4 +394,4 @@ TEST(byte_filters) {
     release(last);
 }
 
-TEST_MAIN()
+}  // namespace channel_test

@@ -8,6 +8,8 @@
 #include "transport/segments.h"
 #include "transport/segments.h"
 
+namespace frames_test {
+
 using namespace fastcql;
 
 namespace {
@@ -640,4 +642,4 @@ TEST(mutated_and_random_streams_are_read_in_bounds) {
     }
 }
 
-TEST_MAIN()
+}  // namespace frames_test

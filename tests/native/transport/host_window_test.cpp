@@ -3,6 +3,8 @@
 
 #include "testing.h"
 
+namespace host_window_test {
+
 using namespace fastcql;
 
 TEST(grows_by_one_with_each_result_until_the_first_overload) {
@@ -72,4 +74,4 @@ TEST(does_not_grow_beyond_its_limit) {
     CHECK(window.size() == 40);
 }
 
-TEST_MAIN()
+}  // namespace host_window_test

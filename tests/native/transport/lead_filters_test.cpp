@@ -1,6 +1,8 @@
 // Threads that poll for their own answers where input needs the runtime: TLS, and signals while its filter runs.
 #include "leading.h"
 
+namespace lead_filters_test {
+
 using namespace leading;
 
 // An echo for FlipFilter.
@@ -197,4 +199,4 @@ TEST(the_end_while_a_handler_has_the_filter) {
     }
 }
 
-TEST_MAIN()
+}  // namespace lead_filters_test

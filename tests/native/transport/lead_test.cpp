@@ -5,6 +5,8 @@
 
 #include "leading.h"
 
+namespace lead_test {
+
 using namespace leading;
 
 TEST(a_caller_gets_its_own_answer) {
@@ -379,4 +381,4 @@ TEST(leaders_and_followers_at_random) {
     nothing_is_left();
 }
 
-TEST_MAIN()
+}  // namespace lead_test

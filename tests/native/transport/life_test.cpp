@@ -3,6 +3,8 @@
 
 #include "fixtures.h"
 
+namespace life_test {
+
 using namespace fixtures;
 
 namespace {
@@ -473,4 +475,4 @@ TEST(outcomes_nobody_waits_for_are_dropped) {
     CHECK(testing::eventually([] { return Request::alive == 0; }));
 }
 
-TEST_MAIN()
+}  // namespace life_test

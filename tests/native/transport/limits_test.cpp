@@ -4,6 +4,8 @@
 #include "fixtures.h"
 #include "transport/limits.h"
 
+namespace limits_test {
+
 using namespace fixtures;
 
 namespace {
@@ -222,4 +224,4 @@ TEST(a_closed_channel_gives_all_places_back_and_tells) {
     nothing_is_left();
 }
 
-TEST_MAIN()
+}  // namespace limits_test

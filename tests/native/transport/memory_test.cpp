@@ -4,6 +4,8 @@
 
 #include "fixtures.h"
 
+namespace memory_test {
+
 using namespace fixtures;
 
 namespace {
@@ -160,4 +162,4 @@ TEST(every_waiter_for_memory_is_woken) {
     CHECK(testing::eventually([&] { return pooled.pool->stats().in_use == 0; }));
 }
 
-TEST_MAIN()
+}  // namespace memory_test

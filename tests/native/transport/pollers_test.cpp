@@ -6,6 +6,8 @@
 
 #include "fixtures.h"
 
+namespace pollers_test {
+
 using namespace fixtures;
 
 namespace {
@@ -284,4 +286,4 @@ TEST(threads_park_and_are_woken_in_the_child_of_a_fork) {
     busy.join();
 }
 
-TEST_MAIN()
+}  // namespace pollers_test

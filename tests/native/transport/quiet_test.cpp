@@ -3,6 +3,8 @@
 
 #include "fixtures.h"
 
+namespace quiet_test {
+
 using namespace fixtures;
 
 namespace {
@@ -179,4 +181,4 @@ TEST(silence_is_not_reported_without_watch_quiet) {
     nothing_is_left();
 }
 
-TEST_MAIN()
+}  // namespace quiet_test

@@ -7,6 +7,8 @@
 #include "fixtures.h"
 #include "transport/reactor.h"
 
+namespace requests_test {
+
 using namespace fixtures;
 
 TEST(stream_ids_are_unique_and_low) {
@@ -290,6 +292,53 @@ TEST(eager_and_queued_delivery) {
     CHECK(Request::alive == 0);
 }
 
+// A prompt operation is dispatched without any observer; a waiter or an event loop takes what it may take.
+TEST(prompt_delivery) {
+    auto* request = new_request();
+    request->core.driver_decides = true;
+    request->core.set_prompt(false);
+    CHECK(!request->core.calls());
+    request->core.set_prompt(true);
+    CHECK(request->core.calls());
+    Ref<CompletionQueue> target;
+    int references = 0;
+    Batch batch;
+    request->retain();
+    CHECK(request->core.deliver(hot(), &target) == Next::Dispatch);
+    dispatch(&request->core);
+    CHECK(request->outcomes() == 1);
+    CHECK(request->core.enter_wait());
+    request->retain();
+    CHECK(request->core.deliver(hot(), &target) == Next::Nothing);
+    CHECK(request->core.take_plain(&batch) && batch.size() == 1);
+    for (; batch.references > 0; --batch.references) request->release();
+    CHECK(request->core.leave_wait(false, &references, &target) == Next::Nothing && references == 0);
+    CHECK(request->core.enter_wait());
+    request->retain();
+    CHECK(request->core.deliver(cold(), &target) == Next::Dispatch);  // although a thread waits
+    CHECK(request->core.leave_wait(true, &references, &target) == Next::Nothing && references == 0);
+    dispatch(&request->core);
+    CHECK(request->outcomes() == 2);
+    CHECK(request->core.enter_wait());
+    request->retain();
+    CHECK(request->core.deliver(hot(), &target) == Next::Nothing);
+    CHECK(request->core.leave_wait(true, &references, &target) == Next::Dispatch);  // the waiter has given up
+    for (; references > 0; --references) request->release();
+    request->retain();
+    dispatch(&request->core);
+    CHECK(request->outcomes() == 3);
+    auto queue = Ref<CompletionQueue>::adopt(new CompletionQueue);
+    CHECK(queue->open());
+    CHECK(request->core.attach(queue, &target) == Next::Nothing);
+    request->retain();
+    CHECK(request->core.deliver(hot(), &target) == Next::Enqueue);
+    dispatch(&request->core);
+    CHECK(request->outcomes() == 4 && request->references() == 1);
+    CHECK(request->core.attach(Ref<CompletionQueue>(), &target) == Next::Nothing && request->core.calls());
+    request->release();
+    CHECK(Request::alive == 0);
+}
+
 // Many threads deliver, wait, take, finish and dispatch; every outcome is taken once and no reference is
 // lost.
 TEST(operations_under_contention) {
@@ -364,4 +413,4 @@ TEST(operations_under_contention) {
     }
 }
 
-TEST_MAIN()
+}  // namespace requests_test

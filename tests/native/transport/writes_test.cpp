@@ -7,6 +7,8 @@
 #include "testing.h"
 #include "transport/writes.h"
 
+namespace writes_test {
+
 using namespace fastcql;
 
 namespace {
@@ -270,4 +272,4 @@ TEST(requests_are_made_again_as_they_were) {
     CHECK(again.build_again(source, 0, 2) == WriteFrames::FrameResult::Failed);
 }
 
-TEST_MAIN()
+}  // namespace writes_test

@@ -13,6 +13,7 @@ import pytest
 from cassandra._bulk import csv_scan
 from cassandra._bulk.csv_files import CsvFile, Row
 from cassandra._bulk.options import Dialect
+from cassandra._bulk.streams import InputFile
 
 PLAIN = Dialect()
 DOUBLED = Dialect(escape='"')
@@ -37,7 +38,7 @@ def read(
     path: Path, data: bytes, names: str | None = "ab", dialect: Dialect = PLAIN, null: str = "", most: int = 1000
 ) -> Found:
     path.write_bytes(data)
-    return Found(CsvFile(path, None if names is None else list(names), dialect, null, most))
+    return Found(CsvFile(InputFile(path), None if names is None else list(names), dialect, null, most))
 
 
 @pytest.fixture
@@ -95,12 +96,12 @@ def test_lines_are_those_of_the_file(path: Path, end: str) -> None:
     assert found.values == {0: ["1", f"a{end}b"], 2: ["3", "c"]}
     assert [found.rows[number].line for number in (0, 1, 2)] == [4, 7, 8]
     assert found.rows[0].text == f'1,"a{end}b"{end}'
-    assert found.wrong == {1: "it has 1 fields, not 2: '2'"}
+    assert found.wrong == {1: "it has 1 field, not 2: '2'"}
 
 
 def test_names_with_line_breaks(path: Path) -> None:
     path.write_bytes(b'a,"b\nc"\n1,2\n')
-    file = CsvFile(path, None, Dialect(header=True), "")
+    file = CsvFile(InputFile(path), None, Dialect(header=True), "")
     assert file.names == ["a", "b\nc"]
     assert file.header == 'a,"b\nc"\n'
 
@@ -116,7 +117,9 @@ def test_encodings(path: Path, encoding: str, header: bool) -> None:
     file = io.StringIO(newline="")
     csv.writer(file, lineterminator="\n").writerows([["a", value], *rows] if header else rows)
     path.write_bytes(file.getvalue().encode(encoding))
-    read_file = CsvFile(path, None if header else ["a", value], DOUBLED._replace(header=header, encoding=encoding), "")
+    read_file = CsvFile(
+        InputFile(path), None if header else ["a", value], DOUBLED._replace(header=header, encoding=encoding), ""
+    )
     assert read_file.names == ["a", value]
     assert Found(read_file).values == dict(enumerate(rows))
     assert Found(read_file, 7).values == {i: rows[i] for i in range(7, 20)}

@@ -37,7 +37,7 @@ def run(*arguments: object) -> tuple[int, str, str]:
 
 def test_both_are_the_same_program(command: Path) -> None:
     module = run("-m", "cassandra.bulk", "--help")
-    assert module[0] == 0 and module[1].startswith("usage: python -m cassandra.bulk [-h] COMMAND ...\n")
+    assert module[0] == 0 and module[1].startswith("usage: python -m cassandra.bulk [-h] [-V] COMMAND ...\n")
     name = "fastcql-bulk"
     assert command.name == name
     assert run(command, "--help") == (0, module[1].replace("python -m cassandra.bulk", name), "")

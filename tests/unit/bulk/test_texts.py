@@ -15,6 +15,7 @@ from cassandra._bulk import csv_scan
 from cassandra._bulk.csv_files import CsvFile, CsvWriter
 from cassandra._bulk.files import FileReader
 from cassandra._bulk.options import Dialect, Style
+from cassandra._bulk.streams import InputFile
 from cassandra._bulk.tables import Kind, arrow_type, kind_of
 from cassandra._bulk.texts_in import moment_of, read_column
 from cassandra._bulk.texts_out import duration_of, duration_text, texts_of
@@ -287,9 +288,9 @@ def kinds_of(table: str) -> dict[str, Kind]:
 
 
 def rows_of(name: str, dialect: Dialect, style: Style, kinds: dict[str, Kind], names: Any = None) -> pa.Table:
-    reader = FileReader(FILES / name, None, names, kinds, dialect, style)
+    reader = FileReader(InputFile(FILES / name), None, names, kinds, dialect, style)
     batches = []
-    for _, batch, wrong in reader.batches(reader.names, 0):
+    for _, batch, wrong, _ in reader.batches(reader.names, 0):
         assert not wrong
         batches.append(batch)
     return pa.Table.from_batches(batches)
@@ -309,8 +310,8 @@ def test_a_file_of_cqlsh_is_read_and_written_the_same(name: str, tmp_path: Path)
     batch = pa.RecordBatch.from_arrays([values for _, _, values in columns], [column for column, _, _ in columns])
     of_all = [of for _, of, _ in columns]
     (tmp_path / "again.csv").write_bytes(written_csv([batch], of_all, dialect, Style()))
-    reader = FileReader(tmp_path / "again.csv", None, None, kinds, dialect, Style())
-    ((_, found, wrong),) = reader.batches(batch.schema.names, 0)
+    reader = FileReader(InputFile(tmp_path / "again.csv"), None, None, kinds, dialect, Style())
+    ((_, found, wrong, _),) = reader.batches(batch.schema.names, 0)
     assert not wrong
     for column in found.schema.names:
         one, other = found.column(column), batch.column(column)
@@ -397,9 +398,9 @@ def test_any_text_comes_back(dialect: Dialect, null: str, tmp_path: Path) -> Non
     style = Style(null=null)
     path = tmp_path / "texts.csv"
     path.write_bytes(written_csv([batch], list(kinds.values()), dialect, style))
-    reader = FileReader(path, None, list(kinds), kinds, dialect, style)
+    reader = FileReader(InputFile(path), None, list(kinds), kinds, dialect, style)
     assert reader.names == list(kinds)
-    ((numbers, found, wrong),) = reader.batches(reader.names, 0)
+    ((numbers, found, wrong, _),) = reader.batches(reader.names, 0)
     assert found.to_pydict() == batch.to_pydict() and list(numbers) == list(range(len(TRICKY))) and not wrong
 
 
@@ -412,7 +413,7 @@ def test_lines_that_are_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for block in (40, 1 << 20):
         monkeypatch.setattr(csv_scan, "BLOCK", block)
         for first in (0, 1, 3, 4, 30, 50, 51, 52, 53):
-            file = CsvFile(path, None, Dialect(header=True), "")
+            file = CsvFile(InputFile(path), None, Dialect(header=True), "")
             rows: dict[int, str] = {}
             told: list[int] = []
             for numbers, batch, wrong in file.batches(first):
@@ -426,18 +427,18 @@ def test_files_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "empty.csv"
     for content, header in ((b"", False), (b"\n\n", False), (b"a,b", True), (b"a,b\r\n", True)):
         path.write_bytes(content)
-        file = CsvFile(path, None if header else ["a", "b"], Dialect(header=header), "")
+        file = CsvFile(InputFile(path), None if header else ["a", "b"], Dialect(header=header), "")
         assert [batch.num_rows for _, batch, _ in file.batches() if batch.num_rows] == []
     path.write_bytes(b"a,a\n1,2\n")
     with pytest.raises(ValueError, match="duplicate column names"):
-        CsvFile(path, None, Dialect(header=True), "")
+        CsvFile(InputFile(path), None, Dialect(header=True), "")
 
 
 def test_a_row_longer_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_scan, "BLOCK", 64)
     path = tmp_path / "long.csv"
     path.write_text("".join(f"{i},{'x' * (i % 3 * 1000)}\n" for i in range(20)))
-    file = CsvFile(path, ["a", "b"], Dialect(), "")
+    file = CsvFile(InputFile(path), ["a", "b"], Dialect(), "")
     found: dict[int, int] = {}
     for numbers, batch, _ in file.batches(2):
         found |= dict(zip(numbers, map(len, batch.column("b").fill_null("").to_pylist()), strict=True))

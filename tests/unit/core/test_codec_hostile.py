@@ -19,7 +19,7 @@ from cassandra.cqltypes import UserType, cqltype_to_python, lookup_casstype, str
 from tests.fakes import wire
 from tests.fakes.wire import bytes_, int32, short, string
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.versions]
 
 MB = 1 << 20
 

@@ -7,6 +7,7 @@ import gc
 import ipaddress
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 from uuid import UUID as Uuid
 
@@ -107,6 +108,38 @@ CONVERSIONS: list[tuple[Codec, pa.Array, list[Any]]] = [
     (BIGINT, pa.array([Decimal(-(2**63)), Decimal(2**63 - 1)], pa.decimal128(38, 0)), [-(2**63), 2**63 - 1]),
     (FLOAT, pa.array([0.5, None, float("inf")], pa.float64()), [0.5, None, float("inf")]),
     (FLOAT, pa.array([2**24], pa.int32()), [2**24]),
+    (FLOAT, pa.array([0.1, 1e-50, -1.0e38]), [0.1, 1e-50, -1.0e38]),
+    (INT, pa.array([7.0, -0.0, None, float("nan")]), [7, 0, None, None]),
+    (BIGINT, pa.array([-(2.0**63), 2.0**62]), [-(2**63), 2**62]),
+    (TINYINT, pa.array(np.array([-128, 127], np.float16)), [-128, 127]),
+    (
+        VARINT,
+        pa.array([2.0**62, -(2.0**63), 1e300, -1e22, float("nan")]),
+        [2**62, -(2**63), int(1e300), -(10**22), None],
+    ),
+    (BIGINT, pa.array(["12", "-0", "+7", str(-(2**63))]), [12, 0, 7, -(2**63)]),
+    (DOUBLE, pa.array(["1.5", "-2e-3", "+.5", "7", "-inf"]), [1.5, -0.002, 0.5, 7, float("-inf")]),
+    (FLOAT, pa.array(["0.1", "1."]), [0.1, 1]),
+    (BOOLEAN, pa.array(["true", "False", None]), [True, False, None]),
+    *[
+        (TIMESTAMP, pa.array([text]), [datetime.datetime(2024, 2, 29, 12, 30, 1, 5000)])
+        for text in (
+            "2024-02-29T12:30:01.005Z",
+            "2024-02-29 12:30:01.005",
+            "2024-02-29T14:30:01.005+02:00",
+            "2024-02-29 07:00:01.005000000-0530",
+            "2024-02-29T14:30:01.005+02",
+            "2024-02-29 12:30:01.005 UTC",
+        )
+    ],
+    (TIMESTAMP, pa.array(["2024-02-29", "1969-12-31T23:59"]), [DAY, datetime.datetime(1969, 12, 31, 23, 59)]),
+    (TIMESTAMP, pa.array(["-0044-03-15", "+12345-01-01T00:00:00Z"]), [-63549360000000, 327403382400000]),
+    (DATE, pa.array(["2024-02-29", "1969-12-31 00:00:00", "-0001-01-01"]), [DAY, Date(-1), Date(-719893)]),
+    (
+        TIME,
+        pa.array(["23:59:59", "00:00", "12:30:01.000000001"]),
+        [datetime.time(23, 59, 59), Time(0), Time(45001000000001)],
+    ),
     (DOUBLE, pa.array([0.5, -2.0], pa.float32()), [0.5, -2.0]),
     (DOUBLE, pa.array(np.array([1.5], np.float16)), [1.5]),
     (BOOLEAN, pa.array([True, None, False]), [True, None, False]),
@@ -172,6 +205,10 @@ CONVERSIONS: list[tuple[Codec, pa.Array, list[Any]]] = [
         [{"k": 1, "l": None}, None],
     ),
     (map_codec(TEXT, INT), pa.array([[{"key": "k", "value": 1}]]), [{"k": 1}]),
+    (map_codec(TEXT, INT), pa.array([{"a": 1, "b": None}, {"a": None, "b": 2}, None]), [{"a": 1}, {"b": 2}, None]),
+    (tuple_codec([INT, BIGINT]), pa.array([[1, None], None]), [(1, None), None]),
+    (tuple_codec([INT, BIGINT]), pa.array([[1, 2]], pa.list_(pa.int16(), 2)), [(1, 2)]),
+    (list_codec(INT), pa.array([[1.0, float("nan")]]), [[1, None]]),
     (tuple_codec([INT, TEXT]), pa.array([{"x": 1, "y": None}, None]), [(1, None), None]),
     (
         UDT,
@@ -191,9 +228,9 @@ def test_conversions(codec: Codec, array: pa.Array, values: list[Any]) -> None:
 
 CAST = "cast it to an Arrow type with a time unit"
 REFUSED: list[tuple[Codec, pa.DataType, str]] = [
-    (INT, pa.float64(), ": float64 cannot be written as int without loss"),
     (INT, pa.decimal128(9, 1), ": decimal128(9, 1) cannot be written as int without loss"),
-    (INT, pa.string(), ": string cannot be written as int without loss"),
+    (INT, pa.bool_(), ": bool cannot be written as int without loss"),
+    (INT, pa.dense_union([pa.field("a", pa.int8())]), ": the Arrow type '+ud:0' cannot be written as int without loss"),
     (BOOLEAN, pa.int8(), ": int8 cannot be written as boolean without loss"),
     (TEXT, pa.binary(), ": binary cannot be written as text without loss"),
     (BLOB, pa.large_string(), ": large_string cannot be written as blob without loss"),
@@ -211,7 +248,24 @@ REFUSED: list[tuple[Codec, pa.DataType, str]] = [
         pa.timestamp("ms", "Europe/Berlin"),
         ": timestamp[ms, Europe/Berlin] cannot be written as time without loss",
     ),
-    (DECIMAL, pa.float32(), ": float32 cannot be written as decimal without loss"),
+    (
+        DECIMAL,
+        pa.float32(),
+        ": float32 cannot be written as decimal without loss: cast it to decimals or strings",
+    ),
+    (
+        map_codec(INT, INT),
+        pa.struct([("a", pa.int32())]),
+        ": struct<a: int32> cannot be written as map<int, int> without loss",
+    ),
+    (map_codec(TEXT, INT), pa.struct([("a", pa.bool_())]), ", field 'a': bool cannot be written as int without loss"),
+    (map_codec(ASCII, INT), pa.struct([("ü", pa.int32())]), ", field 'ü': the name is not ASCII"),
+    (tuple_codec([INT, BOOLEAN]), pa.list_(pa.bool_(), 2), ", field 0: bool cannot be written as int without loss"),
+    (
+        tuple_codec([INT, INT]),
+        pa.list_(pa.int32(), 3),
+        ": fixed_size_list<int32, 3> cannot be written as tuple<int, int> without loss",
+    ),
     (
         COUNTER,
         pa.int64(),
@@ -222,7 +276,7 @@ REFUSED: list[tuple[Codec, pa.DataType, str]] = [
         pa.dense_union([pa.field("a", pa.int32())]),
         ": the Arrow type '+ud:0' cannot be written as int without loss",
     ),
-    (list_codec(INT), pa.list_(pa.string()), ", items: string cannot be written as int without loss"),
+    (list_codec(INT), pa.list_(pa.bool_()), ", items: bool cannot be written as int without loss"),
     (list_codec(INT), pa.int32(), ": int32 cannot be written as list<int> without loss"),
     (
         vector_codec(FLOAT, 3),
@@ -238,7 +292,7 @@ REFUSED: list[tuple[Codec, pa.DataType, str]] = [
     (tuple_codec([INT]), pa.struct([("x", pa.bool_())]), ", field 0: bool cannot be written as int without loss"),
     (UDT, pa.struct([("zap", pa.int32())]), ": address has no field 'zap'"),
     (UDT, pa.struct([("zip", pa.int32()), ("zip", pa.int32())]), ": duplicate field 'zip'"),
-    (INT, pa.dictionary(pa.int8(), pa.string()), ": string cannot be written as int without loss"),
+    (BLOB, pa.dictionary(pa.int8(), pa.string()), ": string cannot be written as blob without loss"),
 ]
 
 
@@ -257,7 +311,7 @@ def test_everything_that_does_not_fit_is_told_at_once() -> None:
     data = pa.schema(
         [
             ("a", pa.int32()),
-            ("b", pa.struct([("street", pa.bool_()), ("zip", pa.float32())])),
+            ("b", pa.struct([("street", pa.bool_()), ("zip", pa.bool_())])),
             ("x", pa.int32()),
             ("a", pa.string()),
         ]
@@ -272,7 +326,7 @@ def test_everything_that_does_not_fit_is_told_at_once() -> None:
         "  column 'at': missing in the data, it is part of the primary key\n"
         "  column 'a': int32 cannot be written as text without loss\n"
         "  column 'b', field 'street': bool cannot be written as text without loss\n"
-        "  column 'b', field 'zip': float32 cannot be written as int without loss"
+        "  column 'b', field 'zip': bool cannot be written as int without loss"
     )
 
 
@@ -304,7 +358,66 @@ OF_INT = "is out of range (-2147483648 to 2147483647)"
 ERRORS: list[tuple[Codec, pa.Array, str]] = [
     (INT, pa.array([1, 2**31]), f"2147483648 {OF_INT}"),
     (TINYINT, pa.array([0, 200], pa.uint8()), "200 is out of range (-128 to 127)"),
-    (FLOAT, pa.array([0.5, 0.1]), "0.1 is not an exact float: cast the column to float32 to round it"),
+    (FLOAT, pa.array([0.5, 1e39]), "1e+39 is out of range for float"),
+    (FLOAT, pa.array([0.5, 3.4028235677973366e38]), "3.4028235677973366e+38 is out of range for float"),
+    (FLOAT, pa.array([0, 2**24 + 1]), "16777217 is not an exact float: cast the column to float64 to round it"),
+    (INT, pa.array([0.0, 1.5]), "1.5 is not an integer: round it"),
+    (INT, pa.array([0.0, float("inf")]), "inf is not an integer: round it"),
+    (INT, pa.array([0.0, 2.0**31]), f"2147483648 {OF_INT}"),
+    (
+        BIGINT,
+        pa.array([0.0, 2.0**63]),
+        "9.223372036854776e+18 is out of range (-9223372036854775808 to 9223372036854775807)",
+    ),
+    (VARINT, pa.array([0.0, float("-inf")]), "-inf is not an integer: round it"),
+    *[
+        (INT, pa.array(["0", text]), f"'{text}' is not an integer")
+        for text in ("", " 1", "1.0", "+-1", "0x1", "--1", "1_0")
+    ],
+    (INT, pa.array(["0", str(2**31)]), f"'2147483648' {OF_INT}"),
+    (INT, pa.array(["0", "9" * 30]), f"'{'9' * 30}' {OF_INT}"),
+    *[
+        (DOUBLE, pa.array(["0", text]), f"'{text}' is not a number")
+        for text in ("", "-", "1,5", "0x1p3", "nan(1)", " 1", "1 ")
+    ],
+    (DOUBLE, pa.array(["0", "1e400"]), "'1e400' is out of range for double"),
+    (FLOAT, pa.array(["0", "1e39"]), "'1e39' is out of range for float"),
+    (FLOAT, pa.array(["0", "x"]), "'x' is not a number"),
+    (BOOLEAN, pa.array(["true", "1"]), "'1' is not true or false"),
+    *[
+        (TIMESTAMP, pa.array(["2024-02-29", text]), f"'{text}' is not a timestamp such as 2024-12-31T23:59:59Z")
+        for text in (
+            "",
+            "2023-02-29",
+            "2024-13-01",
+            "2024-1-1",
+            "24-01-01",
+            "2024-01-01T",
+            "2024-01-01T24:00",
+            "2024-01-01T00:00:60",
+            "2024-01-01 00:00 Europe/Berlin",
+            "2024-01-01T00:00+19:00",
+            "2024-01-01T00:00:00.1234567890",
+            "01/02/2024",
+        )
+    ],
+    (
+        TIMESTAMP,
+        pa.array(["2024-02-29", "2024-02-29T00:00:00.0001"]),
+        '\'2024-02-29T00:00:00.0001\' has fractions of a millisecond: use round="floor" or round="nearest"',
+    ),
+    (DATE, pa.array(["2024-02-29", "2024-02-30"]), "'2024-02-30' is not a date such as 2024-12-31"),
+    (DATE, pa.array(["2024-02-29", "2024-02-29T12:00"]), "'2024-02-29T12:00' is not a whole day in UTC"),
+    (DATE, pa.array(["2024-02-29", "2024-02-29T00:00+01:00"]), "'2024-02-29T00:00+01:00' is not a whole day in UTC"),
+    (TIME, pa.array(["00:00", "24:00"]), "'24:00' is not a time such as 23:59:59.999"),
+    (
+        map_codec(TEXT, INT),
+        pa.array([{"a": 1.0}, {"a": 1.5}]),
+        "field 'a': 1.5 is not an integer: round it",
+    ),
+    (tuple_codec([INT, INT]), pa.array([[1, 2], [1]]), "1 items, expected 2"),
+    (tuple_codec([INT, INT]), pa.array([[1, 2], [1, 2**40]]), f"field 1: 1099511627776 {OF_INT}"),
+    (vector_codec(INT, 1), pa.array([[1.0], [float("nan")]]), "item 0: the elements of a vector cannot be null"),
     (DOUBLE, pa.array([0, 2**53 + 1]), "9007199254740993 is not an exact double"),
     (ASCII, pa.array(["a", "ü"]), "'ü' is not ASCII"),
     (UUID, pa.array([b"0123456789abcdef", b"short"]), "a value of 5 bytes is not a UUID, which has 16 bytes"),
@@ -325,7 +438,7 @@ ERRORS: list[tuple[Codec, pa.Array, str]] = [
     (
         TIMESTAMP,
         pa.array([WHEN, WHEN.replace(microsecond=5001)]),
-        "2024-02-29 12:30:01.005001 has fractions of a millisecond: cast the column to timestamp[ms] to truncate",
+        '2024-02-29 12:30:01.005001 has fractions of a millisecond: use round="floor" or round="nearest"',
     ),
     (DATE, pa.array([datetime.datetime(2024, 1, 1), WHEN]), "2024-02-29 12:30:01.005000 is not a whole day"),
     (TIME, pa.array([0, -1], pa.time64("us")), "-1 us is not within a day"),
@@ -368,6 +481,42 @@ def test_values_that_do_not_fit(codec: Codec, array: pa.Array, why: str) -> None
     rows.encode(0)
 
 
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_times_are_rounded_on_request(unit: str) -> None:
+    """As numbers and as text. Of two equally near milliseconds the even one is taken, as pandas does."""
+    per = {"us": 10**3, "ns": 10**6}[unit]
+    counts = [0, 1, -1, per // 2, per // 2 + 1, 3 * per // 2, -per // 2, 5 * per, 7 * per - 1, -7 * per + 1]
+    moments = pa.array(counts, pa.int64()).cast(pa.timestamp(unit))
+    for array in (moments, moments.cast(pa.string())):
+        data = pa.record_batch([array], names=["c"])
+        floor = written(IngestPlan([("c", TIMESTAMP)], round="floor"), data)
+        assert floor == cells(TIMESTAMP, *[count // per for count in counts])
+        nearest = written(IngestPlan([("c", TIMESTAMP)], round="nearest"), data)
+        assert nearest == cells(TIMESTAMP, *[round(Fraction(count, per)) for count in counts])
+    frame = pd.Series(moments.to_pandas())
+    assert [int(value) for value in frame.dt.round("ms").astype("M8[ms]").astype("i8")] == [
+        round(Fraction(count, per)) for count in counts
+    ]
+
+
+def test_values_that_are_encoded_already() -> None:
+    plan = IngestPlan([("a", INT), ("b", list_codec(TEXT))], partition_key=["a"], nulls="null")
+    bytes_of = [list_codec(TEXT).encode(["x"]), None, list_codec(TEXT).encode([])]
+    batch = pa.record_batch({"a": [1, 2, 3], "b": pa.array(bytes_of, pa.binary())})
+    schema, array = batch.__arrow_c_array__()
+    with pytest.raises(ValueError, match="column 'b': binary cannot be written as list<text> without loss"):
+        plan.reader(schema)
+    reader = plan.reader(schema, encoded=["b"])
+    assert plan.reader(schema, encoded=["b"]) is reader
+    rows = reader.rows(array, first=10, refused={1: "row 11: it is refused"})
+    assert rows.encode(0)[0] == bytes_(INT.encode(1)) + bytes_(bytes_of[0])
+    assert rows.encode(2)[0] == bytes_(INT.encode(3)) + bytes_(bytes_of[2])
+    with pytest.raises(ValueError, match=r"^row 11: it is refused$"):
+        rows.encode(1)
+    with pytest.raises(ValueError, match="column 'a': encoded values must be binary, not int64"):
+        plan.reader(schema, encoded=["a"])
+
+
 def test_keys_are_not_null() -> None:
     plan = IngestPlan([("a", INT), ("b", TEXT), ("c", INT)], partition_key=["a"], clustering=["b"])
     data = pa.record_batch({"a": [1, None, 1], "b": pa.array(["x", "y", None]).dictionary_encode(), "c": [None, 1, 1]})
@@ -405,6 +554,7 @@ def test_tokens() -> None:
     ("options", "why"),
     [
         ({"nulls": "delete"}, "nulls must be"),
+        ({"round": "up"}, "round must be"),
         ({"partition_key": ["z", "a"]}, "columns of the primary key are missing: z"),
         ({"clustering": ["y"]}, "columns of the primary key are missing: y"),
     ],

@@ -1,4 +1,5 @@
-"""Every Arrow type into every CQL type: the exact value, or a refusal, and never another value."""
+"""Every Arrow type into every CQL type: the exact value, or a refusal, and never another value, except that reals are
+rounded to float."""
 
 from __future__ import annotations
 
@@ -59,6 +60,7 @@ CODECS: dict[str, Codec] = {
     "varint": VARINT,
     "decimal": DECIMAL,
 }
+NULL = object()  # the value is null: an integer that is not there, as pandas has it
 BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 NS_PER_DAY = 86_400_000_000_000
 SOME_UUID = Uuid("00112233-4455-1677-8899-aabbccddeeff")
@@ -72,7 +74,9 @@ def whole(value: int, cql: str) -> Any:
     if cql in BITS:
         return value if -(1 << BITS[cql] - 1) <= value < 1 << BITS[cql] - 1 else None
     if cql in ("float", "double"):
-        return real(struct.pack(">d", float(value)), cql) if int(float(value)) == value else None
+        form = ">f" if cql == "float" else ">d"
+        (held,) = struct.unpack(form, struct.pack(form, float(value)))
+        return held if int(held) == value else None
     return {"varint": value, "decimal": Decimal(value)}.get(cql)
 
 
@@ -80,13 +84,21 @@ def real(value: bytes, cql: str) -> Any:
     (number,) = struct.unpack(">d", value)
     if cql == "double":
         return number
-    if cql != "float":
+    if cql == "float":
+        return number if is_in_range(number, ">f") else None
+    if cql not in (*BITS, "varint"):
         return None
-    if number != number or abs(number) == float("inf"):
-        return number
-    if abs(number) > 3.4028234663852886e38:
-        return None
-    return number if struct.unpack(">f", struct.pack(">f", number))[0] == number else None
+    if number != number:
+        return NULL
+    return whole(int(number), cql) if number.is_integer() else None
+
+
+def is_in_range(number: float, form: str) -> bool:
+    try:
+        struct.pack(form, number)
+    except OverflowError:
+        return False
+    return True
 
 
 def scaled(value: tuple[int, int], cql: str) -> Any:
@@ -104,8 +116,15 @@ def text(value: str, cql: str) -> Any:
         return value if cql == "text" or value.isascii() else None
     texts: dict[str, dict[str, Any]] = {
         str(SOME_UUID): {"uuid": SOME_UUID, "timeuuid": SOME_UUID},
-        "12.5e1": {"decimal": Decimal("12.5e1")},
-        "-7": {"decimal": Decimal(-7), "varint": -7},
+        "12.5e1": {"decimal": Decimal("12.5e1"), "float": 125.0, "double": 125.0},
+        "-7": {"decimal": Decimal(-7), "varint": -7, "float": -7.0, "double": -7.0, **dict.fromkeys(BITS, -7)},
+        "99999999999999999999": {"decimal": Decimal(10**20 - 1), "varint": 10**20 - 1, "float": 1e20, "double": 1e20},
+        "1e39": {"decimal": Decimal("1e39"), "double": 1e39},
+        "inf": {"float": float("inf"), "double": float("inf")},
+        "True": {"boolean": True},
+        "2024-02-29T12:30:01.005+02:00": {"timestamp": 1709202601005},
+        "2024-02-29": {"timestamp": 1709164800000, "date": 19782},
+        "23:59:59.5": {"time": 86_399_500_000_000},
         "10.0.0.1": {"inet": ip_address("10.0.0.1").packed},
         "::1": {"inet": ip_address("::1").packed},
     }
@@ -180,7 +199,8 @@ def cases() -> Iterator[tuple[pa.Array, list[Meaning | None]]]:
             kind = make(digits, scale)
             buffer = b"".join(v.to_bytes(kind.bit_width // 8, "little", signed=True) for v in numbers)
             yield pa.Array.from_buffers(kind, 7, [None, pa.py_buffer(buffer)]), [(scaled, (v, scale)) for v in numbers]
-    texts = [str(SOME_UUID), "12.5e1", "-7", "10.0.0.1", "::1", "grün", "", "x" * 50]
+    texts = [str(SOME_UUID), "12.5e1", "-7", "10.0.0.1", "::1", "grün", "", "x" * 50, "99999999999999999999", "1e39"]
+    texts += ["inf", "True", "2024-02-29T12:30:01.005+02:00", "2024-02-29", "23:59:59.5", "2023-02-29", "24:00"]
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         yield pa.array([*texts, None], kind), [*[(text, v) for v in texts], None]
     yield pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}'])), [(text, '{"a": 1}')]
@@ -280,7 +300,7 @@ def expected(cql: str, kind: Kind, meanings: list[Meaning | None]) -> list[bytes
             found.append(cell(None))
         else:
             value = meaning[0](meaning[1], cql)
-            found.append(None if value is None else cell(encode(kind, value)))
+            found.append(None if value is None else cell(None if value is NULL else encode(kind, value)))
     return found
 
 

@@ -36,8 +36,8 @@ def test_values_are_read_of_the_row() -> None:
     row = (1, ("a", "b"))
     thing = new_loaded(Thing, LAYOUT, row, ())
     assert (thing.key, thing.tags, thing.name) == (1, ["a", "b"], "initial")
-    assert thing.tags is thing.tags and thing._came("tags") is not thing.tags
-    assert thing._came("key") == 1 and thing._came("name", "no") == "no" and thing._is_persisted
+    assert thing.tags is thing.tags and thing._loaded("tags") is not thing.tags
+    assert thing._loaded("key") == 1 and thing._loaded("name", "no") == "no" and thing._is_persisted
     assert set(thing._touched) == {"tags", "name"} and thing._given == set()
 
 
@@ -51,8 +51,8 @@ def test_values_are_set_and_deleted() -> None:
     thing = loaded(1, ["a"])
     thing.name = "set"
     thing.tags.append("b")
-    assert (thing.name, thing._came("name", "none")) == ("set", "none") and thing._given == {"name"}
-    assert (thing.tags, thing._came("tags")) == (["a", "b"], ["a"])
+    assert (thing.name, thing._loaded("name", "none")) == ("set", "none") and thing._given == {"name"}
+    assert (thing.tags, thing._loaded("tags")) == (["a", "b"], ["a"])
     del thing.name
     assert thing.name is None and thing._given == {"name"}
     with pytest.raises(AttributeError, match="a key cannot be deleted"):
@@ -68,9 +68,9 @@ def test_class_attributes_are_the_query_columns() -> None:
 def test_new_ones_and_written_ones() -> None:
     thing: Any = Thing()
     thing._begin({"key": 5}, {"key"})
-    assert thing.key == 5 and thing._came("key", "never") == "never" and not thing._is_persisted
+    assert thing.key == 5 and thing._loaded("key", "never") == "never" and not thing._is_persisted
     thing._keep(LAYOUT, (5, ["x"]), {}, set())
-    assert thing._came("key") == 5 and thing.tags == ["x"] and thing._given == set()
+    assert thing._loaded("key") == 5 and thing.tags == ["x"] and thing._given == set()
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))])
@@ -80,7 +80,7 @@ def test_copies_are_alike(again: Any) -> None:
     thing.anything = 5
     other = again(thing)
     assert type(other) is Thing and (other.key, other.tags, other.anything) == (1, ["a", "b"], 5)
-    assert other._came("tags") == ["a"] and other._is_persisted
+    assert other._loaded("tags") == ["a"] and other._is_persisted
     other.name = "other"
     assert thing.name == "initial"
 

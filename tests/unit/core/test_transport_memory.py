@@ -13,7 +13,7 @@ from cassandra._core.transport import CLOSED, DEFAULT_POOL_BYTES, Frame, Operati
 from tests.fakes.scripted import ScriptedServer
 from tests.unit.core.transport_client import TIMEOUT, answer_of, ask, connect, echo, eventually, failure_of
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
+pytestmark = [pytest.mark.long, pytest.mark.versions, pytest.mark.usefixtures("no_leaks")]
 
 MIB = 1 << 20
 BEYOND = 512 << 10  # bytes that may arrive before the limit is noticed

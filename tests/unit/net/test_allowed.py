@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cassandra._base.errors import ConnectionException
+from cassandra._net.auth import AllowedAddresses
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint, UnixSocketEndPoint
-from cassandra._net.trust import AllowedAddresses
 from cassandra.cluster import Cluster
 from tests.fakes.scripted import ScriptedServer
 from tests.patience import PATIENCE

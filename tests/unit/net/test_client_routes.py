@@ -1,4 +1,4 @@
-"""Client routes: which of several holds, and end points that stay the same wherever they lead."""
+"""Client routes: which of several holds, and endpoints that stay the same wherever they lead."""
 
 from __future__ import annotations
 

@@ -223,6 +223,36 @@ def test_busy(net: Net) -> None:
     assert ConnectionOptions().max_requests * 3 // 4 == 24576
 
 
+def test_draining(net: Net) -> None:
+    """No further request is accepted; those in flight end, and the driver's own are not concerned."""
+    held: list[tuple[ScriptedConnection, wire.Envelope]] = []
+
+    def script(connection: ScriptedConnection, request: wire.Envelope) -> Any:
+        if request.opcode == wire.QUERY:
+            held.append((connection, request))
+            return True
+        return False
+
+    net.script = script
+    connection = net.connect()
+    frame = QUERY.encode(connection.protocol_version)
+    operation = Operation()
+    connection.submit(frame, operation, 0, PATIENCE)
+    eventually(lambda: held)
+    for _ in range(2):
+        connection.drain()
+    for later in (False, True):
+        with pytest.raises(errors.ConnectionShutdown, match="being closed"):
+            connection.submit(frame, Operation(), 0, PATIENCE, later)
+    assert connection.waiting == 1 and not connection.is_closed
+    assert isinstance(connection.request(OptionsMessage(), PATIENCE), SupportedMessage)
+    peer, request = held[0]
+    peer.answer(request, wire.RESULT, wire.int32(1))
+    eventually(lambda: connection.waiting == 0)
+    outcome = operation._take()
+    assert outcome is not None and not isinstance(outcome[1], Failure)
+
+
 def test_not_open_yet() -> None:
     reactor = made_reactor()
     connection = Connection(reactor, DefaultEndPoint("10.0.0.1"), ConnectionOptions())

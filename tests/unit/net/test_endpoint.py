@@ -178,7 +178,7 @@ def test_unknown_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Placed(DefaultEndPointFactory):
-    """Overrides ``configure`` alone, and makes the end points of our factory."""
+    """Overrides ``configure`` alone, and makes the endpoints of our factory."""
 
     def configure(self, cluster: Any) -> Any:
         return super().configure(cluster)

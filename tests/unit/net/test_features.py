@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from uuid import UUID
 
 import pytest
 
@@ -91,6 +92,32 @@ def test_nonsense_is_ignored_and_logged(caplog: pytest.LogCaptureFixture) -> Non
         )
     assert (features.rate_limit_error, features.lwt_info) == (None, None)
     assert "SCYLLA_RATE_LIMIT_ERROR='many'" in caplog.text
+
+
+HOST_ID = "6024b066-9de2-4b58-a6e0-0f9e2337f72a"
+
+
+def test_the_host_id() -> None:
+    host_id = UUID(HOST_ID)
+    for text in (HOST_ID, HOST_ID.upper()):
+        assert ProtocolFeatures.parse_from_supported({**SCYLLA, "SCYLLA_HOST_ID": [text]}).host_id == host_id
+    assert ProtocolFeatures.parse_from_supported(SCYLLA).host_id is None
+    assert ProtocolFeatures.parse_from_supported({"SCYLLA_HOST_ID": []}).host_id is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "0" * 32, f"{{{HOST_ID}}}", f"urn:uuid:{HOST_ID}", f"{HOST_ID}\n", "x" * 60_000]
+)
+def test_an_invalid_host_id_is_ignored_and_logged(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert ProtocolFeatures.parse_from_supported({"SCYLLA_HOST_ID": [text]}).host_id is None
+    (record,) = caplog.records
+    assert "not a UUID" in record.getMessage() and len(record.getMessage()) < 200
+
+
+@pytest.mark.parametrize(("values", "offered"), [(["true"], True), (["false"], False), ([], False), ([""], False)])
+def test_graceful_disconnect(values: list[str], offered: bool) -> None:
+    assert ProtocolFeatures.parse_from_supported({"GRACEFUL_DISCONNECT": values}).graceful_disconnect is offered
+    assert not ProtocolFeatures.parse_from_supported(SCYLLA).graceful_disconnect
 
 
 def test_versions() -> None:

@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 
 from cassandra import AuthenticationFailed
+from cassandra._net.auth import MAX_CHALLENGES, PASSWORD_AUTHENTICATORS, LoginPolicy
 from cassandra._net.client_routes import ClientRouteProxy, ClientRoutes, ClientRoutesConfig, ClientRoutesEndPoint
 from cassandra._net.endpoint import DefaultEndPoint, EndPoint, SniEndPoint, UnixSocketEndPoint, is_local
 from cassandra._net.handshake import Established, Starting, handshake
 from cassandra._net.options import ConnectionOptions
-from cassandra._net.trust import MAX_CHALLENGES, PASSWORD_AUTHENTICATORS, LoginPolicy
 from cassandra._wire.messages.requests import (
     AuthChallengeMessage,
     AuthenticateMessage,

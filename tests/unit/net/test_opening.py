@@ -360,7 +360,7 @@ def test_an_unknown_keyspace(reactor: Reactor) -> None:
 
 @pytest.mark.parametrize("given", [None, ("127.0.0.1", 4711)])
 def test_an_aim_chooses_both_ports(reactor: Reactor, given: tuple[str, int] | None) -> None:
-    """The address is the end point's, the port the shard-aware one; of a local address only the host counts."""
+    """The address is the endpoint's, the port the shard-aware one; of a local address only the host counts."""
     with ScriptedServer() as plain, ScriptedServer() as aware:
         connection = connect(reactor, plain, shard_target=ShardTarget(5, 7, aware.port), local_address=given)
         assert connection.channel is not None

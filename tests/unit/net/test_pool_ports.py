@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import socket
 import threading
 import time
@@ -12,11 +14,12 @@ from uuid import UUID
 
 import pytest
 
-from cassandra._net import features
-from cassandra._net import pool as pool_module
+from cassandra._net import features, pool_filling
 from cassandra._net.client_routes import ClientRoutesEndPoint
 from cassandra._net.endpoint import UnixSocketEndPoint
+from cassandra._net.options import ConnectionOptions
 from cassandra._net.pool import HostPool
+from tests.fakes.scripted import ScriptedConnection
 from tests.patience import PATIENCE, eventually
 from tests.unit.net.sharded_pools import NEVER, Net, covered, lose, open_sockets, shards
 
@@ -32,7 +35,8 @@ def net(no_leaks: None) -> Iterator[Net]:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "SPREAD", 0.0)
+    monkeypatch.setattr(pool_filling, "SPREAD", 0.0)
+    monkeypatch.setattr(pool_filling, "WRONG_SHARD_DELAY", 0.0)
 
 
 # ---- the shard-aware port
@@ -80,7 +84,7 @@ def test_no_local_port_is_free(net: Net, monkeypatch: pytest.MonkeyPatch) -> Non
     assert net.lost == []
 
 
-@pytest.mark.parametrize("how", ["not announced", "refused", "not wanted", "another kind of end point"])
+@pytest.mark.parametrize("how", ["not announced", "refused", "not wanted", "another kind of endpoint"])
 def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Connections are opened until all shards have one, and those that were not needed close."""
     turn = iter([0, 0, 1, 0, 1, 2, 2, 3])
@@ -96,13 +100,13 @@ def test_without_the_port(net: Net, monkeypatch: pytest.MonkeyPatch, how: str) -
     elif how == "not wanted":
         chosen = SimpleNamespace(disable=None, disable_shardaware_port=True)
     else:
-        monkeypatch.setattr(pool_module, "OWN_PORTS", (UnixSocketEndPoint,))
-    monkeypatch.setattr(pool_module, "MAX_PARALLEL_ATTEMPTS", 1)
+        monkeypatch.setattr(pool_filling, "OWN_PORTS", (UnixSocketEndPoint,))
+    monkeypatch.setattr(pool_filling, "MAX_PARALLEL_ATTEMPTS", 1)
     pool = net.open_all(shards=chosen)
     assert net.server.came == [0, 0, 1, 0, 1, 2, 2, 3]
     eventually(lambda: open_sockets(net) == 4)
     blocked = pool.advanced_shardaware_block_until
-    assert blocked == 0.0 if how != "refused" else 0 < blocked - time.time() <= pool_module.BLOCKED
+    assert blocked == 0.0 if how != "refused" else 0 < blocked - time.time() <= pool_filling.BLOCKED
     assert net.lost == [] and pool.state()["last_error"] is None
 
 
@@ -126,6 +130,38 @@ def test_a_translated_port_is_noticed(net: Net, caplog: pytest.LogCaptureFixture
         assert pool.pick(None, shard).shard == shard
 
 
+def test_a_missing_shard_is_tried_more_and_more_rarely(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While its connections lead to shards that have one already, through either port."""
+    monkeypatch.setattr(pool_filling, "WRONG_SHARD_DELAY", 1.0)
+    monkeypatch.setattr(pool_filling, "MAX_PARALLEL_ATTEMPTS", 1)
+    delays: list[float] = []
+    later = HostPool._later
+
+    def noted_later(self: HostPool, delay: float, action: Callable[[], None]) -> None:
+        if delay:
+            delays.append(delay)
+        later(self, delay and 0.05, action)
+
+    monkeypatch.setattr(HostPool, "_later", noted_later)
+    net.server.shards = 2
+    net.server.announces_port = False
+    net.server.choose = iter([0] * 8 + [1] * 20).__next__
+    net.open_all()
+    assert len(delays) == 7, "after each but the last one"
+    longest = [1.0, 2.0, 4.0, 5.0, 5.0, 5.0, 5.0]
+    assert all(0.5 * most <= delay <= 1.5 * most for delay, most in zip(delays, longest, strict=True)), delays
+    assert len(set(delays)) == 7, "clients do not come at the same time"
+
+
+def test_the_translation_is_logged_once_per_host(net: Net, caplog: pytest.LogCaptureFixture) -> None:
+    net.server.port_shift = 1
+    net.server.choose = iter([0, 1, 2, 3] * 20).__next__
+    for _ in range(3):
+        pool = net.open_all()
+        pool.close()
+    assert caplog.text.count("an address translation seems to change") == 1
+
+
 def test_the_port_is_tried_again(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     """After its time, or when the plain port fails as well: then it was not the port."""
     pool = net.open_all()
@@ -146,8 +182,8 @@ def test_a_block_ends(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     came = len(net.server.aware.connections)
     now, on_the_wall = time.monotonic(), time.time()
     pool.disable_advanced_shard_aware(100)
-    monkeypatch.setattr(pool_module, "monotonic", lambda: now + 101)
-    monkeypatch.setattr(pool_module, "time", lambda: on_the_wall - 3600)  # the clock was set back
+    monkeypatch.setattr(pool_filling, "monotonic", lambda: now + 101)
+    monkeypatch.setattr(pool_filling, "time", lambda: on_the_wall - 3600)  # the clock was set back
     lose(pool, 2)
     eventually(lambda: covered(pool, 4))
     assert len(net.server.aware.connections) == came + 1
@@ -156,21 +192,52 @@ def test_a_block_ends(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- shards that cannot be reached
 
 
-def test_a_shard_that_is_never_given_to_us(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some are opened in vain and closed again; it is tried later. The pool works meanwhile."""
-    net.delays = (NEVER,)
+@pytest.mark.parametrize("order", ["in turn", "by chance"])
+def test_two_excess_connections_at_most(net: Net, monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    """While a server that chooses the shards itself has 92 of them, and perhaps many other clients."""
+    chance = random.Random(92)
+    at_once: list[int] = []
+    connect, later = HostPool._connect, HostPool._later
+
+    def noted_connect(self: HostPool, *args: Any) -> None:
+        connect(self, *args)
+        if self._slots.sharding is not None:
+            at_once.append(len(self._slots.excess) + len(self._openings))
+
+    monkeypatch.setattr(HostPool, "_connect", noted_connect)
+    monkeypatch.setattr(HostPool, "_later", lambda self, delay, action: later(self, 0.0, action))
+    net.server.shards = 92
     net.server.announces_port = False
-    net.server.choose = iter([0, 1, 2] * 100).__next__
-    monkeypatch.setattr(pool_module, "MAX_PARALLEL_ATTEMPTS", 1)
+    if order == "by chance":
+        net.server.choose = lambda: chance.randrange(92)
+    pool = net.open_all()
+    assert at_once and max(at_once) <= 2, "in excess, or perhaps after an attempt that is under way"
+    assert len(net.server.came) == 92 if order == "in turn" else len(net.server.came) > 92
+    eventually(lambda: open_sockets(net) == 92)
+    assert len(shards(pool)) == 92 and net.lost == []
+
+
+def test_no_excess_connections_with_the_port(net: Net) -> None:
+    net.server.shards = 92
+    net.open_all()
+    assert sorted(net.server.came) == list(range(92)), "one for each, and no other"
+    assert len(net.server.plain.connections) == 1
+
+
+def test_a_shard_that_is_never_given_to_us(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool works meanwhile, and keeps two connections that it does not need at most."""
+    monkeypatch.setattr(pool_filling, "WRONG_SHARD_DELAY", 0.001)
+    monkeypatch.setattr(pool_filling, "MAX_WRONG_SHARD_DELAY", 0.002)
+    net.server.announces_port = False
+    net.server.choose = iter([0, 1, 2] * 1000).__next__
     pool = net.make()
     pool.max_excess_connections_per_shard_multiplier = 2
     opened = threading.Event()
     pool.open(lambda error: opened.set())
     assert opened.wait(PATIENCE)
-    eventually(lambda: pool._filling._delayed == {3})
-    eventually(lambda: open_sockets(net) == 3)
-    assert len(net.server.came) == 3 + 2 * 4 + 1
+    eventually(lambda: len(net.server.came) > 50)
     assert shards(pool) == [0, 1, 2] and pool._slots.missing() == [3]
+    assert len(pool._slots.excess) <= 2
     assert pool.pick(None, 3).shard in (0, 1, 2)
     assert pool.max_excess_connections_per_shard_multiplier == 2 and net.lost == []
 
@@ -182,10 +249,75 @@ def test_a_shard_that_fails_does_not_hold_up_the_others(net: Net) -> None:
     eventually(lambda: pool._filling._delayed == {2} and not pool._openings)
     assert shards(pool) == [0, 1, 3]
     assert len({pool.pick(None, 2) for _ in range(12)}) == 3, "the others do its work, in turn"
-    assert len(net.lost) == 1, "the host hears of it"
-    assert not pool.is_opening
+    assert net.lost == [] and not pool.is_opening
+    assert pool.advanced_shardaware_block_until == 0.0, "it is not the port"
+    lose(pool, 3)
+    eventually(lambda: shards(pool) == [0, 1, 3])
+    assert len(net.server.plain.connections) == 1, "through the shard-aware port, also while the shard fails"
     pool.close()
     assert not pool._timers
+
+
+def test_a_shard_that_fails_through_the_port_is_tried_through_the_other_one(net: Net) -> None:
+    """A firewall may have closed the port since the others were opened; they are not touched."""
+    pool = net.open_all()
+    net.delays = (0.001,)
+    net.server.refuses = lambda shard: shard == 2 and len(net.server.plain.connections) == 1
+    net.server.choose = lambda: 2
+    before = {shard: pool.pick(None, shard) for shard in (0, 1, 3)}
+    lose(pool, 2)
+    eventually(lambda: covered(pool, 4))
+    assert {shard: pool.pick(None, shard) for shard in (0, 1, 3)} == before
+    assert len(net.server.plain.connections) == 2
+    assert pool.advanced_shardaware_block_until == 0.0
+
+
+def test_the_port_is_blocked_when_several_shards_fail_there(net: Net) -> None:
+    net.server.shards = 12
+    net.delays = (NEVER,)
+    refusals = itertools.count()
+    net.server.script = lambda connection, request: (
+        connection.server is net.server.aware and next(refusals) >= 0 and connection.close() is None
+    )
+    net.server.choose = iter(range(12)).__next__
+    pool = net.open_all()
+    assert pool.advanced_shardaware_block_until > time.time()
+    assert pool_filling.FAILING_SHARDS <= len(net.server.aware.connections) <= pool_filling.MAX_PARALLEL_ATTEMPTS + 2
+    assert len(net.server.plain.connections) == 12, "those that had failed did not wait for their schedule"
+
+
+def test_a_shard_whose_attempt_fails_after_the_port_was_blocked_is_not_put_off(net: Net) -> None:
+    net.server.shards = 12
+    net.delays = (NEVER,)
+    net.options = ConnectionOptions(connect_timeout=3 * PATIENCE, protocol_version=5)  # of attempts that are held
+    held: dict[int, ScriptedConnection] = {}  # by shard
+    chosen: set[int] = set()
+
+    def refuse(connection: ScriptedConnection, request: Any) -> bool:
+        if connection.server is not net.server.aware:
+            return False
+        if net.server.aware.connections.index(connection) < pool_filling.FAILING_SHARDS:
+            connection.close()
+        else:
+            held[net.server.shard_of(connection)[0]] = connection
+        return True
+
+    def choose() -> int:  # the shards of the attempts that are held come last
+        left = [shard for shard in range(12) if shard not in chosen]
+        shard = min(left, key=lambda shard: shard in held)
+        chosen.add(shard)
+        return shard
+
+    net.server.script = refuse
+    net.server.choose = choose
+    pool = net.open()
+    eventually(lambda: held and len(pool.get_connections()) == 12 - len(held))
+    assert pool.advanced_shardaware_block_until > time.time()
+    while held:
+        shard, connection = held.popitem()
+        connection.close()
+        eventually(lambda shard=shard: shard in shards(pool))
+    eventually(lambda: covered(pool, 12))
 
 
 def test_a_shard_has_a_schedule_of_its_own(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from cassandra._base import errors
 from cassandra._core.transport import NORMAL
-from cassandra._net import pool as pool_module
+from cassandra._net import pool_filling
 from cassandra._net.connection import Connection
 from cassandra._net.exchange import Exchange
 from cassandra._net.pool import HostPool
@@ -36,7 +36,7 @@ def net(no_leaks: None) -> Iterator[Net]:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "SPREAD", 0.0)
+    monkeypatch.setattr(pool_filling, "SPREAD", 0.0)
 
 
 # ---- covering
@@ -92,10 +92,10 @@ def test_only_a_few_are_opened_at_a_time(net: Net) -> None:
 
     net.server.script = script
     pool = net.open()
-    eventually(lambda: len(held) == pool_module.MAX_PARALLEL_ATTEMPTS)
-    assert len(pool._openings) == pool_module.MAX_PARALLEL_ATTEMPTS
+    eventually(lambda: len(held) == pool_filling.MAX_PARALLEL_ATTEMPTS)
+    assert len(pool._openings) == pool_filling.MAX_PARALLEL_ATTEMPTS
     as_driver(pool._filling.look)
-    assert len(pool._openings) == pool_module.MAX_PARALLEL_ATTEMPTS
+    assert len(pool._openings) == pool_filling.MAX_PARALLEL_ATTEMPTS
     all_held.set()
     for connection, request in held:
         connection.default(request)
@@ -111,7 +111,7 @@ def test_clients_come_at_different_moments(net: Net, monkeypatch: pytest.MonkeyP
         moments.append(delay)
         later(self, 0.0, action)
 
-    monkeypatch.setattr(pool_module, "SPREAD", 600.0)
+    monkeypatch.setattr(pool_filling, "SPREAD", 600.0)
     monkeypatch.setattr(HostPool, "_later", noted)
     net.open_all()
     assert len(moments) == len(set(moments)) == 3, "the first one did not wait"
@@ -167,11 +167,11 @@ def test_a_pool_without_connections_waits_for_no_lane(net: Net) -> None:
     net.server.shards = 12
     net.server.script = script
     pool = net.open()
-    eventually(lambda: len(net.server.aware.connections) == pool_module.MAX_PARALLEL_ATTEMPTS)
+    eventually(lambda: len(net.server.aware.connections) == pool_filling.MAX_PARALLEL_ATTEMPTS)
     lost = pool.pick()
     lost.close()
     eventually(lambda: pool.open_count == 1 and lost not in pool.get_connections())
-    assert len(net.server.plain.connections) == 2 and len(pool._openings) == pool_module.MAX_PARALLEL_ATTEMPTS
+    assert len(net.server.plain.connections) == 2 and len(pool._openings) == pool_filling.MAX_PARALLEL_ATTEMPTS
     release.set()
     eventually(lambda: covered(pool, 12))
 
@@ -205,8 +205,8 @@ def test_a_host_that_is_gone_is_asked_by_one_at_a_time(net: Net) -> None:
     gone.set()
     net.server.refuses = lambda shard: gone.is_set()
     net.server.drop_connections()
-    eventually(lambda: pool._filling._opening | pool._filling._delayed >= {pool_module.ANY})
-    eventually(lambda: pool._slots.wanted() == [pool_module.ANY] and pool._filling._opening <= {pool_module.ANY})
+    eventually(lambda: pool._filling._opening | pool._filling._delayed >= {pool_filling.ANY})
+    eventually(lambda: pool._slots.wanted() == [pool_filling.ANY] and pool._filling._opening <= {pool_filling.ANY})
     gone.clear()
     eventually(lambda: covered(pool, 4))
 
@@ -220,7 +220,7 @@ def test_put_off_shards_are_opened_when_the_host_comes_back(net: Net) -> None:
     net.delays = (0.01,)
     net.server.refuses = lambda shard: not back.is_set()
     net.server.drop_connections()
-    eventually(lambda: pool._slots.wanted() == [pool_module.ANY])
+    eventually(lambda: pool._slots.wanted() == [pool_filling.ANY])
     back.set()
     eventually(lambda: covered(pool, 4))
 
@@ -268,7 +268,7 @@ def test_a_host_that_says_something_else_every_time(net: Net) -> None:
     pool = net.open()
     eventually(lambda: pool._filling._is_on_hold and not pool._openings and not pool._filling._opening)
     assert len(shards(pool)) == 1 and pool.pick(None, 1) is pool.pick()
-    assert len(net.server.came) <= 1 + pool_module.MAX_PARALLEL_ATTEMPTS
+    assert len(net.server.came) <= 1 + pool_filling.MAX_PARALLEL_ATTEMPTS
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -441,7 +441,7 @@ def test_close_closes_those_in_excess(net: Net, monkeypatch: pytest.MonkeyPatch)
         return net.server.shard_of(connection)[0] == 1  # never answers
 
     net.server.choose, net.server.script = choose, script
-    monkeypatch.setattr(pool_module, "MAX_PARALLEL_ATTEMPTS", 1)
+    monkeypatch.setattr(pool_filling, "MAX_PARALLEL_ATTEMPTS", 1)
     pool = net.open()
     assert stuck.wait(PATIENCE)
     assert len(pool._slots.excess) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra._core.routing import ShardingInfo
-from cassandra._net.pool_slots import ANY, JoinResult, Slots
+from cassandra._net.pool_slots import ANY, MAX_EXCESS, JoinResult, Slots
 
 
 def connection(shard: int = 0, shards: int | None = 4, ignore_msb: int = 12, port: int | None = None) -> Any:
@@ -69,14 +69,35 @@ def test_excess_is_kept_until_all_are_covered() -> None:
 
 def test_excess_is_bounded() -> None:
     slots = Slots()
-    slots.excess_per_shard = 2
     slots.join(connection(0, 2))
-    kept = [connection(0, 2) for _ in range(4)]
+    kept = [connection(0, 2) for _ in range(MAX_EXCESS)]
     assert {slots.join(one).joined for one in kept} == {JoinResult.EXCESS}
     crowded = slots.join(connection(0, 2))
     assert crowded.joined is JoinResult.TOO_MANY_EXCESS and set(crowded.surplus) == set(kept)
     assert not slots.excess and slots.wanted() == [1]
     assert slots.join(connection(0, 2)).joined is JoinResult.EXCESS, "from the beginning"
+
+
+@pytest.mark.parametrize("shards", [2, 92])
+def test_there_is_room_for_an_attempt_once_one_is_closed(shards: int) -> None:
+    slots = Slots()
+    slots.join(connection(0, shards))
+    assert slots.make_room() is None
+    kept = [connection(0, shards) for _ in range(2)]
+    for one in kept:
+        assert slots.make_room() is None
+        slots.join(one)
+    closed = slots.make_room()
+    assert closed in kept and slots.make_room() is None
+    assert len(slots.excess) == 1, "two at most, however many shards there are"
+
+
+def test_there_may_be_none_in_excess() -> None:
+    slots = Slots()
+    slots.excess_per_shard = 0
+    slots.join(connection(0, 2))
+    assert slots.join(connection(0, 2)).joined is JoinResult.TOO_MANY_EXCESS
+    assert slots.make_room() is None and not slots.excess
 
 
 def test_worn_ones_are_replaced_by_their_own_shard() -> None:

@@ -346,7 +346,7 @@ def test_options_make_one_context(certificates: Certificates) -> None:
 
 
 def test_end_points_with_a_name_share_a_context() -> None:
-    """Loading the authorities takes long, and each end point has a dict of its own."""
+    """Loading the authorities takes long, and each endpoint has a dict of its own."""
     options = ConnectionOptions()
     filters = [make_filter(options, SniEndPoint("127.0.0.1", f"node{number}.example")) for number in range(20)]
     assert len({id(one._tls.context) for one in filters if one is not None}) == 1

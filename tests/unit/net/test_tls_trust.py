@@ -1,4 +1,4 @@
-"""Who is trusted over TLS: public and private authorities, options of end points, and sessions that are resumed."""
+"""Who is trusted over TLS: public and private authorities, options of endpoints, and sessions that are resumed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def trust_as_system(certificates: Certificates, monkeypatch: pytest.MonkeyPatch)
 
 
 class Custom(DefaultEndPoint):
-    """An end point with TLS options of its own."""
+    """An endpoint with TLS options of its own."""
 
     def __init__(self, address: str, options: dict[str, Any] | None) -> None:
         super().__init__(address)
@@ -195,7 +195,7 @@ def test_options_that_contradict_the_context_are_refused(options: dict[str, Any]
             make_filter(ConnectionOptions(ssl_context=context), Custom("127.0.0.1", options))
 
 
-# ---- options of end points
+# ---- options of endpoints
 
 
 def test_options_of_an_end_point_come_first(certificates: Certificates, elsewhere: Certificates) -> None:
@@ -215,7 +215,7 @@ def test_options_of_an_end_point_come_first(certificates: Certificates, elsewher
 
 
 def test_an_authority_of_an_end_point_beside_a_context(certificates: Certificates, elsewhere: Certificates) -> None:
-    """A context cannot be given another authority, so the end point has one of its own."""
+    """A context cannot be given another authority, so the endpoint has one of its own."""
     context = certificates.context()
     assert accepts(Custom("10.9.9.9", {"ca_certs": str(elsewhere.ca)}), elsewhere, ssl_context=context)
     assert not accepts(Custom("10.9.9.9", {"ca_certs": str(elsewhere.ca)}), certificates, ssl_context=context)
@@ -238,7 +238,7 @@ def test_equal_options_of_end_points_share_a_context(certificates: Certificates)
 
 
 class Renamed(DefaultEndPoint):
-    """A node behind a proxy, by an end point class of a program that says nothing of sessions."""
+    """A node behind a proxy, by an endpoint class of a program that says nothing of sessions."""
 
     def __init__(self, name: str) -> None:
         super().__init__("127.0.0.1")

@@ -121,7 +121,7 @@ def test_white_list_resolves_names_and_takes_sockets() -> None:
     assert [policy.distance(host) for host in (local, by_socket)] == [LOCAL, LOCAL]
 
 
-# --------------------------------------------------------------------------------------------- data centres and racks
+# --------------------------------------------------------------------------------------------- datacenters and racks
 
 
 def test_dc_aware_stays_at_home() -> None:

@@ -30,6 +30,7 @@ from cassandra.policies import (
     ExponentialReconnectionPolicy,
     FallthroughRetryPolicy,
     IdentityTranslator,
+    LWTRetryPolicy,
     NeverRetryPolicy,
     NoSpeculativeExecutionPolicy,
     ReconnectionPolicy,
@@ -140,6 +141,25 @@ def ask_all(policy: RetryPolicy, retries: int = 0, query: Any = IDEMPOTENT) -> l
 def test_fallthrough_and_never() -> None:
     assert ask_all(FallthroughRetryPolicy()) == [(RETHROW, None)] * 4
     assert ask_all(NeverRetryPolicy()) == [(RETHROW, None)] * 3 + [(NEXT, None)]
+
+
+@pytest.mark.parametrize("query", [PLAIN, IDEMPOTENT])
+def test_conditional_statements_are_retried_if_they_were_not_applied(query: Any) -> None:
+    policy = LWTRetryPolicy()
+    for level in (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL):
+        assert policy.on_unavailable(query, level, 2, 1, 0) == (NEXT, None)
+        assert policy.on_unavailable(query, level, 2, 1, 1) == (RETHROW, None)
+    assert policy.on_unavailable(query, QUORUM, 2, 1, 0) == (RETHROW, None), "perhaps of the commit"
+    assert policy.on_read_timeout(query, QUORUM, 2, 1, True, 0) == (RETRY, None)
+    assert policy.on_read_timeout(query, QUORUM, 2, 1, True, 1) == (RETHROW, None)
+    for write_type in (*WriteType.value_to_name, "FUTURE"):
+        assert policy.on_write_timeout(query, QUORUM, write_type, 2, 1, 0) == (RETHROW, None)
+    for error in (server_error(IsBootstrappingErrorMessage), connection_lost(False), ConnectionBusy("full")):
+        assert policy.on_request_error(query, QUORUM, error, 0) == (NEXT, None)
+        assert policy.on_request_error(query, QUORUM, error, 1) == (RETHROW, None)
+    for error in (server_error(OverloadedErrorMessage), server_error(ServerError), connection_lost(True)):
+        assert policy.on_request_error(query, QUORUM, error, 0) == (RETHROW, None)
+    assert LWTRetryPolicy(3).on_read_timeout(query, QUORUM, 2, 1, True, 2) == (RETRY, None)
 
 
 def downgrading() -> DowngradingConsistencyRetryPolicy:

@@ -16,7 +16,7 @@ from cassandra import UnsupportedOperation
 from cassandra._net.endpoint import DefaultEndPoint
 from cassandra._routing.host import Host
 from cassandra._routing.metadata import Metadata
-from cassandra._routing.token_ranges import FULL_RING, covers, merge_ranges, split_at_minimum
+from cassandra._routing.tokens import FULL_RING, covers, merge_ranges, split_at_minimum
 from cassandra.metadata import MAX_LONG, MIN_LONG, TokenRange
 from cassandra.policies import SimpleConvictionPolicy
 from cassandra.tablets import Tablet

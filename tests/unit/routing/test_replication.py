@@ -69,7 +69,7 @@ def reference_network(owners: list[tuple[int, Host]], token: int, factors: Mappi
 
 @st.composite
 def clusters(draw: st.DrawFn) -> list[tuple[int, Host]]:
-    """Up to twelve hosts in up to four data centres of up to four racks, with up to five tokens each."""
+    """Up to twelve hosts in up to four datacenters of up to four racks, with up to five tokens each."""
     count = draw(st.integers(1, 12))
     hosts = [
         make_host(

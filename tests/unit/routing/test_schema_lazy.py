@@ -54,7 +54,9 @@ def test_only_keyspaces_are_parsed_at_first() -> None:
     rich = metadata.keyspaces["rich"]
     assert rich.replication_strategy is not None and rich.durable_writes
     assert {name for name, found in rows.items() if found.read} == {"keyspaces", "virtual_keyspaces"}
-    assert "everything" in rich.tables
+    assert "everything" in rich.tables and "nothing" not in rich.tables
+    assert rows["tables"].read == 1 and rows["columns"].read == 0
+    assert "p1" in rich.tables["everything"].columns
     assert rows["columns"].read == 1 and rows["virtual_columns"].read == 0
     assert "by_name" in rich.indexes and metadata.keyspaces["QuotedKs"].tables == {}
     assert rows["columns"].read == rows["tables"].read == 1

@@ -212,8 +212,12 @@ def test_invalid_schema_rows_leave_held_objects_unchanged(metadata: Metadata, ro
     odd = [nameless if row.get("table_name") == "simple" else row for row in rows["columns"]]
     metadata.apply_schema(EVERYTHING, {**rows, "columns": odd})
     assert keyspace.tables["simple"] is table and table.export_as_string() == before
-    assert set(metadata.keyspaces["rich"].tables) == others
-    assert "invalid row of the schema tables: table rich.simple" in caplog.text
+    fresh = metadata.keyspaces["rich"].tables
+    assert set(fresh) == {*others, "simple"} and all(fresh[name].columns for name in others)
+    incomplete = fresh["simple"]
+    assert incomplete is fresh["simple"] and "by_name" in incomplete.indexes
+    assert "is incomplete because of an error processing metadata.\nKeyError" in incomplete.export_as_string()
+    assert caplog.text.count("rows of the schema tables are invalid: table rich.simple: KeyError") == 1
     metadata.apply_schema(EVERYTHING, rows)
     assert metadata.keyspaces["rich"].tables["simple"].export_as_string() == before
 
@@ -233,8 +237,8 @@ class Pausing(list[Any]):
 
 def test_first_access_to_tables_during_a_keyspace_change(rows: Rows) -> None:
     """The keyspace before the change and the one after it have the same tables."""
-    pausing = Pausing(rows["types"])
-    metadata = read({**rows, "types": pausing})
+    pausing = Pausing(rows["tables"])
+    metadata = read({**rows, "tables": pausing})
     keyspace: KeyspaceMetadata = metadata.keyspaces["rich"]
     found: list[Any] = []
     reader = threading.Thread(target=lambda: found.append(keyspace.tables["simple"]))

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from cassandra.metadata import Metadata
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     DefaultLoadBalancingPolicy,
+    HostDistance,
     HostFilterPolicy,
     RackAwareRoundRobinPolicy,
     RoundRobinPolicy,
@@ -52,6 +54,19 @@ def test_replicas_first() -> None:
                 assert set(one[:2]) == set(hosts[:2])
                 assert set(one) == set(hosts)
                 assert len(one) == 4
+
+
+def test_child_is_a_mock() -> None:
+    """The chain of policies ends at a child of another type: each attribute of a mock is another mock."""
+    hosts, metadata = ring_of_four()
+    child = Mock()
+    child.make_query_plan.side_effect = lambda *args: iter(hosts)
+    child.distance.return_value = HostDistance.LOCAL
+    policy = populated(TokenAwarePolicy(child), hosts, metadata)
+    found = plan(policy, None, Statement(KEY, "ks"))
+    assert set(found[:2]) == set(hosts[:2])
+    assert set(found) == set(hosts)
+    assert router_for(policy)
 
 
 def test_load_is_spread_over_replicas() -> None:
@@ -123,7 +138,7 @@ def test_near_replicas_before_far_ones() -> None:
     policy = populated(TokenAwarePolicy(child), hosts, metadata)
     query = Statement(KEY, "ks")  # below every token: held by the first four
     for one in (plan(policy, None, query), routed(policy, metadata.state, "ks", query)):
-        # own rack, own data centre, the used remote one; then the child's others
+        # own rack, own datacenter, the used remote one; then the child's others
         assert one == [hosts[1], hosts[0], hosts[2], hosts[4]]
     policy.on_down(hosts[2])  # now another remote host is used
     hosts[2].is_up = False

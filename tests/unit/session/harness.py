@@ -253,6 +253,9 @@ class ScriptedPool(PoolFields):
     def load(self) -> str:
         return f"{self.in_flight} in flight"
 
+    def grants_retry(self) -> bool:
+        return True
+
     def wait_for_room(self) -> bool:
         self.told += 1
         return self.full
@@ -357,6 +360,7 @@ class PreparedStatements(dict[bytes, Any]):
     def __init__(self) -> None:
         super().__init__()
         self.copies: list[Any] = []
+        self.ahead: dict[Host, Any] = {}
 
     def note_copy(self, statement: Any) -> None:
         self.copies.append(statement)
@@ -382,6 +386,7 @@ class FakeCluster:
     agreement_waits: list[float | None] = field(default_factory=list)
     closed_sessions: list[Session] = field(default_factory=list)
     max_requests_per_host: int | None = None
+    retry_budget: float | None = None
     max_requests_per_session: int | None = None
     max_request_wait: float | None = 0  # where nothing is said about it, a full host is one more that refuses
     max_waiting_requests: int = 32768

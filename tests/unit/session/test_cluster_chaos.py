@@ -17,7 +17,7 @@ from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
+pytestmark = [pytest.mark.long, pytest.mark.versions, pytest.mark.usefixtures("no_leaks")]
 
 
 class Trouble:

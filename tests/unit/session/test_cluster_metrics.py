@@ -19,8 +19,10 @@ from cassandra._base.server_errors import (
 from cassandra._session.cluster import Cluster
 from cassandra._session.metrics import RESERVOIR, _registry
 from cassandra._session.request.retry import IGNORE, RETHROW, RETRY, RETRY_NEXT_HOST, Decision
-from cassandra.connection import ConnectionException
+from cassandra.connection import ConnectionException, DefaultEndPoint
 from cassandra.metrics import IntStat, Metrics, PmfStat, Stat, StatsCollection
+from cassandra.policies import SimpleConvictionPolicy
+from cassandra.pool import Host
 from tests.interrupts import interrupted_everywhere
 from tests.patience import PATIENCE
 
@@ -192,11 +194,9 @@ def test_metrics_of_a_cluster() -> None:
 def test_errors_by_kind(error: BaseException, figure: str) -> None:
     made = Metrics(FakeCluster())
     try:
-        made.on_error(error, None)
-        made.on_error(error, Decision(RETRY))
-        made.on_error(error, Decision(RETRY_NEXT_HOST))
-        made.on_error(error, Decision(IGNORE))
-        made.on_error(error, Decision(RETHROW))
+        host = Host(DefaultEndPoint("10.0.0.1"), SimpleConvictionPolicy)
+        for decision in (None, *map(Decision, (RETRY, RETRY_NEXT_HOST, IGNORE, RETHROW))):
+            made.of("simple", "default").attempt_failed(host, error, decision)
         assert getattr(made, figure) == 5
         assert (made.retries, made.ignores) == (2, 1)
     finally:

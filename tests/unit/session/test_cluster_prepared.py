@@ -11,7 +11,6 @@ import pytest
 
 from cassandra import DriverException
 from cassandra._session.cluster import Cluster
-from cassandra._session.prepared import IN_FLIGHT
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
@@ -22,6 +21,8 @@ OPTIONS: dict[str, Any] = {
     "reconnection_policy": ConstantReconnectionPolicy(0.05),
     "load_balancing_policy": RoundRobinPolicy(),
     "prepare_on_all_hosts": False,
+    "reprepare_rate": None,
+    "status_event_refresh_window": 0,
 }
 
 
@@ -57,19 +58,48 @@ def test_the_registry_is_weak(fake: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_a_host_that_comes_up_gets_the_statements_before_requests(fake: FakeCluster, version: int) -> None:
+def test_a_host_that_has_come_up_gets_the_statements(fake: FakeCluster, version: int) -> None:
+    """Each on a connection in its own keyspace."""
     with Cluster(fake.contact_points, **OPTIONS, protocol_version=version) as cluster:
         first = cluster.connect("one", wait_for_all_pools=True)
         second = cluster.connect("two", wait_for_all_pools=True)
         plain = cluster.connect(wait_for_all_pools=True)
-        statements = [first.prepare(f"SELECT one {n}") for n in range(IN_FLIGHT + 5)]
+        statements = [first.prepare(f"SELECT one {n}") for n in range(37)]
         statements += [second.prepare("SELECT two"), plain.prepare("SELECT plain")]
         node = fake.nodes[1]
         bounce(cluster, node)
-        assert sorted(node.prepared) == sorted(statement.query_string for statement in statements)
-        used = [query for query in node.queries if query.startswith("USE")]
-        if version == 4:  # the keyspace cannot be named in PREPARE: one USE each, before the pools' own
-            assert used[:2] == ['USE "one"', 'USE "two"']
+        expected = sorted(statement.query_string for statement in statements)
+        eventually(lambda: sorted(node.prepared) == expected)
+        eventually(lambda: not cluster.prepared.ahead)
+
+
+def test_a_host_is_up_before_its_statements_are_prepared(fake: FakeCluster) -> None:
+    """However many there are: the first one of these would be prepared in half an hour, on average."""
+    options = {**OPTIONS, "reprepare_rate": 1 / 3600}
+    with Cluster(fake.contact_points, **options) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        statements = [session.prepare(f"SELECT {n}") for n in range(100)]
+        node = fake.nodes[1]
+        bounce(cluster, node)
+        assert len(node.prepared) <= 1
+        for statement in statements[:10]:
+            session.execute(statement)
+            session.execute(statement)
+        assert len(node.prepared) <= 1, "this server executes what it is told"
+
+
+def test_one_that_goes_down_again_gets_no_more(fake: FakeCluster) -> None:
+    options = {**OPTIONS, "reprepare_rate": 1 / 3600}
+    with Cluster(fake.contact_points, **options) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        statement = session.prepare("SELECT 1")
+        node = fake.nodes[1]
+        bounce(cluster, node)
+        host: Any = cluster.metadata.get_host_by_host_id(node.host_id)
+        eventually(lambda: host in cluster.prepared.ahead)
+        node.stop()
+        eventually(lambda: host.is_up is False and host not in cluster.prepared.ahead)
+        del statement
 
 
 def test_reprepare_on_up_can_be_turned_off(fake: FakeCluster) -> None:
@@ -135,9 +165,11 @@ def test_is_noticed_when_a_host_comes_up(
         session.execute(bound)
         parameter(TEXT)
         bounce(cluster, fake.nodes[1])
+        eventually(lambda: statement._outdated)
         with pytest.raises(DriverException, match=OUTDATED):
             session.execute(bound)
-        assert "could not be prepared" in caplog.text and "where it was int" in caplog.text
+        eventually(lambda: "could not be prepared" in caplog.text)
+        assert "where it was int" in caplog.text
     caplog.clear()
 
 

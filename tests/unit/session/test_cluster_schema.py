@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from cassandra._session.cluster import Cluster
 from cassandra._session.control.schema_changes import SchemaAgreementScope
+from cassandra.metadata import TableMetadata
 from cassandra.policies import RoundRobinPolicy
 from tests.checked_locks import as_driver
 from tests.fakes import wire
@@ -245,20 +247,47 @@ def test_unknown_scope(cluster: Cluster, scope: Any) -> None:
         session.wait_for_schema_agreement(1, scope)
 
 
-def test_the_schema_is_decoded_on_first_access(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cassandra._session.control import queries
+def tables_made() -> set[str]:
+    return {one.name for one in gc.get_objects() if isinstance(one, TableMetadata) and one.keyspace_name == "lazy"}
 
-    names: list[str] = []
-    decode = queries.decode_page
 
-    def watched(page: Any, factory: Any) -> Any:
-        names.extend(page.plan.names if len(page) else ())
-        return decode(page, factory)
-
-    monkeypatch.setattr(queries, "decode_page", watched)
-    with Cluster(fake.contact_points, **OPTIONS) as cluster:
+def test_tables_are_decoded_on_first_access(fake: FakeCluster) -> None:
+    """A look at one makes no other one, nor does a change by another client."""
+    for name in ("t", "u"):
+        fake.add_table("lazy", name, "k", "v")
+    with Cluster(fake.contact_points, **{**OPTIONS, "schema_event_refresh_window": 0}) as cluster:
         cluster.connect()
-        keyspace = cluster.metadata.keyspaces["ks"]
-        assert "replication" in names and "column_name" not in names and "table_name" not in names
-        assert list(keyspace.tables["t"].columns) == ["k", "v"]
-        assert "column_name" in names and "table_name" in names
+        fake.add_table("lazy", "fresh", "k")
+        fake.push("SCHEMA_CHANGE", "CREATED", "TABLE", "lazy", "fresh")
+        eventually(lambda: "fresh" in cluster.metadata.keyspaces["lazy"].tables)
+        assert tables_made() == set()
+        table = cluster.metadata.keyspaces["lazy"].tables["t"]
+        assert list(table.columns) == ["k", "v"] and tables_made() == {"t"}
+        fake.add_table("lazy", "later", "k")
+        fake.push("SCHEMA_CHANGE", "CREATED", "TABLE", "lazy", "later")
+        eventually(lambda: "later" in cluster.metadata.keyspaces["lazy"].tables)
+        assert tables_made() == {"t"} and cluster.metadata.keyspaces["lazy"].tables["t"] is table
+        assert list(cluster.metadata.keyspaces["lazy"].tables) == ["fresh", "later", "t", "u"]
+
+
+def test_changes_of_one_refresh_are_published_together(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them cannot be read at first: none is seen before it can."""
+    monkeypatch.setattr("cassandra._session.control.control.FIRST", 0.05)
+    refused: list[set[str]] = []
+    with Cluster(fake.contact_points, **{**OPTIONS, "schema_event_refresh_window": 0.05}) as cluster:
+        cluster.connect()
+
+        def refuse(node: Any, connection: Any, request: Any, text: str) -> bool:
+            if "system_schema.tables" not in text or "'b'" not in text or len(refused) >= 3:
+                return False
+            refused.append(set(cluster.metadata.keyspaces["ks"].tables))
+            connection.answer(request, wire.ERROR, wire.error(0x1001, "overloaded"))
+            return True
+
+        fake.on_query = refuse
+        monkeypatch.setattr("cassandra._session.control.events.random", lambda: 1.0)
+        for name in ("a", "b"):
+            fake.add_table("ks", name, "k")
+            fake.push("SCHEMA_CHANGE", "CREATED", "TABLE", "ks", name)
+        eventually(lambda: set(cluster.metadata.keyspaces["ks"].tables) == {"a", "b", "t"})
+    assert refused == [{"t"}] * 3

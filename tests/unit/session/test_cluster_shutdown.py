@@ -23,7 +23,7 @@ from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, eventually
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
+pytestmark = [pytest.mark.long, pytest.mark.versions, pytest.mark.usefixtures("no_leaks")]
 
 BOUND = PATIENCE  # far above the duration of each of these; other ways to end them take far longer
 ROOT = Path(__file__).parents[3]

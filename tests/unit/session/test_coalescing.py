@@ -20,7 +20,7 @@ from tests.fakes.nodes import FakeCluster
 from tests.patience import PATIENCE, eventually
 from tests.unit.session.harness import Lab, error, rows
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.versions]
 
 KINDS = {"v3": (3, False), "v4": (4, False), "v4-lz4": (4, "lz4"), "v5": (5, False), "v5-lz4": (5, "lz4")}
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from cassandra import UserFunctionDescriptor
 from cassandra._routing.schema import SchemaTarget
-from cassandra._session.control.events import MANY_IN_KEYSPACE, MANY_KEYSPACES, covers, reduce_targets
+from cassandra._session.control.events import MANY_IN_KEYSPACE, MANY_KEYSPACES, EventRouter, covers, reduce_targets
+from cassandra.cluster import Cluster
+from cassandra.protocol import EventMessage
+from tests.checked_locks import as_driver
 
 ALL = SchemaTarget.everything()
 KS = SchemaTarget.of_keyspace("ks")
@@ -67,3 +73,25 @@ def test_many_changes_are_read_as_a_whole() -> None:
 )
 def test_covers(wide: SchemaTarget, narrow: SchemaTarget, expected: bool) -> None:
     assert covers(wide, narrow) is expected
+
+
+def test_clients_spread_their_reads_of_a_change() -> None:
+    """By default over two seconds: a thousand clients do not ask one node at the same moment."""
+    delays: list[float] = []
+
+    class Scheduler:
+        def schedule(self, delay: float, *call: Any) -> None:
+            delays.append(delay)
+
+    window = Cluster.schema_event_refresh_window
+    for _ in range(1000):
+        metadata = SimpleNamespace(schema_target=SchemaTarget.from_event)
+        cluster: Any = SimpleNamespace(
+            is_shutdown=False, schema_event_refresh_window=window, schema_metadata_enabled=True, metadata=metadata,
+            scheduler=Scheduler(),
+        )  # fmt: skip
+        args = {"change_type": "CREATED", "target_type": "TABLE", "keyspace": "ks", "table": "t"}
+        as_driver(EventRouter(cluster, cluster).on_event, EventMessage("SCHEMA_CHANGE", args))
+    assert window == 2 and len(delays) == 1000 and min(delays) >= 0 and max(delays) <= window
+    assert all(sum(start <= delay < start + 0.2 for delay in delays) < 200 for start in (0, 0.5, 1, 1.8))
+    assert max(delays) - min(delays) > 1.5

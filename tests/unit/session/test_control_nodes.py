@@ -131,7 +131,7 @@ class OddFactory(FussyFactory):
     {"address_translator": Fussy("10.1.1.3")},
     {"endpoint_factory": FussyFactory(3)},
     {"endpoint_factory": OddFactory(3)},
-], ids=["translator", "factory", "end point"])  # fmt: skip
+], ids=["translator", "factory", "endpoint"])  # fmt: skip
 def test_translator_or_factory_error_drops_only_its_node(
     fake: FakeCluster, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:

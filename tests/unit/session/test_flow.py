@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -13,8 +15,11 @@ import pytest
 from cassandra import OperationTimedOut
 from cassandra.cluster import Cluster, NoHostAvailable, ResponseFuture, Session
 from cassandra.connection import ConnectionBusy
+from cassandra.policies import RetryPolicy
 from cassandra.pool import NoConnectionsAvailable
 from cassandra.query import SimpleStatement
+from cassandra.testing.errors import ServerError
+from cassandra.testing.faults import Fail
 from tests.fakes.flow import QUERY, Flow, in_thread, waiting_for_room
 from tests.patience import PATIENCE, eventually
 
@@ -98,6 +103,21 @@ def test_a_request_queued_as_room_appears_is_not_overtaken(
     assert waiting_for_room(session) == 0 and session.execute(QUERY).one()
 
 
+def test_the_newest_is_next_while_the_host_is_overloaded(flow: Flow, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as the oldest one has waited for half of its time."""
+    session = flow.connect(max_requests_per_host=1)
+    monkeypatch.setattr(type(session.get_pools()[0]), "is_limited", True)
+    futures = flow.full(session, 1)
+    futures += [session.execute_async(QUERY + number * " ") for number in range(1, 5)]
+    assert waiting_for_room(session) == 4
+    flow.answer()
+    eventually(lambda: flow.rule.hits == 2)
+    monkeypatch.setattr("cassandra._session.request.admission.monotonic", lambda: time.monotonic() + 0.6 * PATIENCE)
+    flow.answer_all()
+    assert values(futures) == ["3.0.8"] * 5
+    assert [text.count(" ") - QUERY.count(" ") for text in flow.hold.seen] == [0, 1, 4, 3, 2]
+
+
 def test_a_host_with_room_is_used_first(flow_two: Flow) -> None:
     session = flow_two.connect(max_requests_per_host=2)
     futures = flow_two.full(session, 4)
@@ -106,6 +126,28 @@ def test_a_host_with_room_is_used_first(flow_two: Flow) -> None:
     assert waiting_for_room(session) == 2
     flow_two.answer_all()
     assert values(futures + waiting) == ["3.0.8"] * 6
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_host_that_has_failed_is_not_asked_again(is_given: bool, no_leaks: None) -> None:
+    """The first host of a request fails, the second is full. When that has room, the request goes there, not to the
+    first host again, nor to one that is not in a plan that was given."""
+    with closing(Flow(nodes=3 if is_given else 2)) as flow:
+        session = flow.connect(max_requests_per_host=1)
+        first, second, *_ = session.hosts
+        busy = flow.full(session, 1, host=second)
+        if is_given:
+            session.add_request_init_listener(lambda future: setattr(future, "query_plan", [first, second]))
+        read = SimpleStatement("SELECT cql_version FROM system.local", RetryPolicy(), is_idempotent=True)
+        with flow.simulated.inject(Fail(ServerError()), query="cql_version"):
+            future = session.execute_async(read)
+            eventually(lambda: waiting_for_room(session) == 1)
+            flow.answer_all()
+            with pytest.raises(NoHostAvailable) as caught:
+                future.result()
+        assert future.attempted_hosts == [first, second]
+        assert list(caught.value.errors) == [first, second] and caught.value.attempts == 2
+        assert values(busy) == ["3.0.8"]
 
 
 def test_requests_pinned_to_a_full_host_do_not_block_others(flow_two: Flow) -> None:

@@ -19,7 +19,7 @@ from cassandra.concurrent import execute_concurrent_async, execute_concurrent_wi
 from tests.fakes.flow import QUERY, Flow, Jitter, in_thread, waiting_for_room
 from tests.patience import PATIENCE, eventually
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.versions]
 
 LIMIT = 8
 THREADS, LOOPS = 20, 2

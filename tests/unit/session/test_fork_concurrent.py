@@ -20,7 +20,7 @@ from cassandra.testing.faults import Exchange, Hold, Rule
 from tests.patience import eventually
 from tests.unit.session.forking import finish, kill, says, start
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.versions]
 
 COUNT, AT_ONCE = 40, 8
 PREPARE = 0x09

@@ -12,7 +12,7 @@ from tests.fakes.nodes import FakeCluster
 from tests.patience import eventually
 from tests.unit.session.forking import Held, finish, says, start
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.versions]
 
 
 @pytest.fixture

@@ -95,14 +95,17 @@ class TestResult:
         assert str(future) == repr(future)
 
     def test_repr_counts(self) -> None:
-        """A log is no place for rows and values."""
+        """The repr of a future has no rows and values, which a log might get; that of a result has the first rows."""
         lab, select = routed_lab()
         lab[0].script = [rows(*range(1000, 4000), more=b"2"), rows(1), void()]
         future = lab.session.execute_async(select, (123456,))
         result = future.result()
         assert "'SELECT n FROM tbl WHERE k = ?' with 1 parameter " in repr(future)
         assert "result=3000 rows" in repr(future) and len(repr(future)) < 300
-        assert repr(result) == "<ResultSet: 3000 rows, and there are more>"
+        lines = repr(result).splitlines()
+        assert lines[0] == "<ResultSet: 3000 rows, and there are more>" and lines[1].split() == ["n"]
+        assert [int(line) for line in lines[4:14]] == list(range(1000, 1010))
+        assert lines[14:] == ["(2,990 more rows in this page)", "(there are more pages)"]
         assert future._frame is not None and "message" not in future.__dict__, "asking changes nothing"
         assert lab.session.execute(select.bind((123456,))).response_future.query.values
         for query in (select.bind((123456,)), SimpleStatement("INSERT " + "x" * 10_000)):
@@ -115,8 +118,10 @@ class TestResult:
     def test_repr_of_a_result(self) -> None:
         lab = Lab()
         lab[0].script = [rows(1), rows(), void()]
-        results = [repr(lab.session.execute(QUERY)) for _ in range(3)]
-        assert results == ["<ResultSet: 1 row>", "<ResultSet: 0 rows>", "<ResultSet: 0 rows>"]
+        first, none, void_one = [repr(lab.session.execute(QUERY)).splitlines() for _ in range(3)]
+        assert first == ["<ResultSet: 1 row>", "   n", " int", "-----", "   1"]
+        assert none == ["<ResultSet: 0 rows>", " n", " int", "-----"]
+        assert void_one == ["<ResultSet: 0 rows>"]
 
 
 class TestCallbacks:

@@ -24,7 +24,7 @@ from tests.patience import PATIENCE
 from tests.unit.session.forking import ROOT, Held, finish, says
 from tests.unit.session.greenlets import run, start
 
-pytestmark = [pytest.mark.long, pytest.mark.parametrize("library", ["gevent", "eventlet"])]
+pytestmark = [pytest.mark.long, pytest.mark.versions, pytest.mark.parametrize("library", ["gevent", "eventlet"])]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.servers.certificates import Certificates
 from tests.servers.sni import SniCloud
 from tests.unit.session.greenlets import run
 
-pytestmark = [pytest.mark.long, pytest.mark.parametrize("library", ["gevent", "eventlet"])]
+pytestmark = [pytest.mark.long, pytest.mark.versions, pytest.mark.parametrize("library", ["gevent", "eventlet"])]
 
 
 @pytest.fixture(scope="module")

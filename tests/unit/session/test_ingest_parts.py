@@ -85,6 +85,15 @@ def test_reports() -> None:
     assert copy.copy(report).rows == 1000
 
 
+def test_reports_in_notebooks() -> None:
+    errors: dict[int, Exception] = {row: ValueError(f"<b>{row}</b>") for row in range(12)}
+    shown: str = IngestReport("ks.t", 1_000, 50_000, 0.5, 3, 1_020, errors, [15])._repr_html_()  # type: ignore[attr-defined]
+    for text in ("Ingest into ks.t", "1,000 rows", "2,000 rows/s", "50,000 bytes", "12 rows", "&lt;b&gt;9&lt;/b&gt;"):
+        assert text in shown
+    assert "2 more failed rows" in shown and "<b>" not in shown and "&lt;b&gt;10" not in shown
+    assert "Failed rows" not in IngestReport("ks.t")._repr_html_()  # type: ignore[attr-defined]
+
+
 def test_errors_of_too_many_rows() -> None:
     report = IngestReport("ks.t", 10, 0, 0.5, 0, 100, {3: ValueError("three")}, [4], 90, 50)
     assert [report.is_done(row) for row in (2, 3, 4, 49, 50, 51, 99)] == [True, False, False, True, False, False, False]

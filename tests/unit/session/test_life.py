@@ -24,7 +24,7 @@ from tests.fakes import wire
 from tests.fakes.nodes import FakeCluster, FakeNode, eventually
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_leaks")]
+pytestmark = [pytest.mark.long, pytest.mark.versions, pytest.mark.usefixtures("no_leaks")]
 
 ROOT = Path(__file__).parents[3]
 

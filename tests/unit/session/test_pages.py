@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra import DriverException, InvalidRequest, OperationTimedOut
-from cassandra._core.transport import PageObserver
+from cassandra._core.transport import RequestRecorder
 from cassandra.cluster import QueryExhausted, ResponseFuture, ResultSet
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, RetryPolicy
 from cassandra.query import SimpleStatement
@@ -48,13 +48,16 @@ class TestConclusion:
     def test_the_next_page_begins_while_metrics_are_written(self) -> None:
         lab = Lab()
 
-        class Metrics(PageObserver):
+        class Metrics(RequestRecorder):
+            def attempt_sent(self, host: Any) -> None:
+                pass
+
             def page_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
                 hook()
 
         future = lab.session.execute_async(QUERY)
         hook = Hook(lambda: future.start_fetching_next_page())
-        future._metrics = Metrics()
+        future._metrics = Metrics(0)
         lab[0].answer(rows(1, more=b"p2"))
         future._on_outcome()
         assert hook.ran

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra import AuthenticationFailed, InvalidRequest
+from cassandra._net.backoff import Pace
 from cassandra._session.hosts import pools as pools_module
 from cassandra._session.hosts.pools import PoolSet
 from cassandra._session.scheduler import Task
@@ -55,7 +56,7 @@ class ManualPool:
 
 
 class FakeCluster:
-    max_requests_per_host = max_requests_per_session = None
+    max_requests_per_host = max_requests_per_session = retry_budget = None
     shard_aware_options = None
     idle_heartbeat_interval = idle_heartbeat_timeout = 30.0
 
@@ -67,11 +68,14 @@ class FakeCluster:
         self.reactor = self.type_context = None
         self.membership = SimpleNamespace(
             new_schedule=lambda: [1.0, 2.0],
-            probe_control_connection=lambda host: None,
+            on_suspect=lambda host: None,
+            on_drain=lambda host: None,
             on_pool_opened=self.opened.append,
+            pace_of=lambda host: Pace(),
         )
         self.connections = SimpleNamespace(options=lambda keyspace: SimpleNamespace(keyspace=keyspace))
         self.waiting: list[tuple[float, Task]] = []
+        self.topology = SimpleNamespace(is_at_contact_point=lambda host: False)
         self.scheduler = SimpleNamespace(schedule=self._schedule)
         self.profile_manager = SimpleNamespace(distance=lambda host: self.distances.get(host, HostDistance.LOCAL))
         self.metadata = SimpleNamespace(all_hosts=lambda: list(self.hosts))

@@ -12,6 +12,7 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra._session.profiles import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
+from cassandra.cluster import Cluster
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     FallthroughRetryPolicy,
@@ -194,3 +195,22 @@ def test_no_pools_at_all() -> None:
     manager = ProfileManager(pools_allowed=False)
     manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile(Recorder())
     assert manager.distance(make_host(1)) == HostDistance.IGNORED
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        (RoundRobinPolicy, "load_balancing_policy should not be a class"),
+        (
+            TokenAwarePolicy(RoundRobinPolicy),
+            "the child policy of TokenAwarePolicy should be a policy object, not <class",
+        ),
+        (TokenAwarePolicy("dc1"), "the child policy of TokenAwarePolicy should be a policy object, not 'dc1'"),
+    ],
+    ids=["class", "child class", "child text"],
+)
+def test_a_cluster_refuses_policies_that_are_no_objects(policy: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        Cluster(execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)})
+    with pytest.raises(TypeError, match=text):
+        Cluster(load_balancing_policy=policy)

@@ -12,7 +12,7 @@ from cassandra._net.connection import Connection
 from cassandra._session.hosts.reconnection import Reconnector
 from cassandra._session.scheduler import Task
 from cassandra.connection import DefaultEndPoint
-from cassandra.policies import SimpleConvictionPolicy
+from cassandra.policies import ConstantReconnectionPolicy, ExponentialReconnectionPolicy, SimpleConvictionPolicy
 from cassandra.pool import Host
 
 
@@ -113,21 +113,21 @@ def test_a_schedule_that_ends_waits_for_an_event() -> None:
     assert len(lab.opening) == 1
 
 
-def test_while_no_host_is_up_attempts_come_every_second() -> None:
+def test_while_no_host_is_up_attempts_come_every_few_seconds() -> None:
     lab = Lab()
     lab.schedule = lambda: iter([100.0, 200.0])
     lab.reconnector.start(at_once=False)
     assert [task[0] for task in lab.waiting] == [100.0]
     lab.urgent = True
     lab.reconnector.shorten_delay()
-    for _ in range(10):
+    for attempt in range(10):
         (delay,) = lab.run()
-        assert 0.5 < delay < 2.0
+        assert 0.0 <= delay <= min(4.0, 2.0**attempt)
         lab.opening.pop()(OSError("refused"))
     lab.urgent = False
     lab.reconnector.restart_schedule()
     (delay,) = lab.run()
-    assert delay < 2.0  # it was to come by then
+    assert delay <= 4.0  # it was to come by then
     lab.opening.pop()(OSError("refused"))
     assert lab.run() == [100.0]
 
@@ -155,4 +155,90 @@ def test_short_delays_of_the_schedule_stay_short() -> None:
     lab.urgent = True
     lab.schedule = lambda: iter([0.1])
     lab.reconnector.start(at_once=False)
-    assert lab.run() == [0.1]
+    (delay,) = lab.run()
+    assert delay <= 0.1
+
+
+# ---- many clients
+
+
+def spread(delays: list[float], longest: float) -> bool:
+    """Whether they are anywhere between nothing and *longest*, each part of that about as often as another. The last
+    quarter has 13 % of them, as the limits themselves are between 0.85 and 1.15 of a delay: 50 of 1,000 is eight
+    standard deviations less."""
+    quarters = [sum(start <= delay * 4 / longest < start + 1 for delay in delays) for start in range(4)]
+    return all(0.0 <= delay <= longest for delay in delays) and min(quarters) > len(delays) / 20
+
+
+def test_clients_that_lost_a_host_come_back_at_different_moments() -> None:
+    """By the exponential policy: its delays are limits."""
+    first, third = [], []
+    for _ in range(1000):
+        lab = Lab()
+        lab.cluster.reconnection_policy = ExponentialReconnectionPolicy(1.0, 60.0)
+        lab.reconnector.start(at_once=False)
+        first += lab.run()
+        for _ in range(2):
+            lab.opening.pop()(OSError("refused"))
+            (delay,) = lab.run()
+        third.append(delay)
+    assert spread(first, 1.15)
+    assert spread(third, 4.0 * 1.15)
+
+
+def test_the_delays_of_other_policies_are_kept() -> None:
+    lab = Lab()
+    lab.cluster.reconnection_policy = ConstantReconnectionPolicy(7.0)
+    lab.reconnector.start(at_once=False)
+    assert lab.run() == [7.0]
+
+
+def test_clients_that_hear_of_a_host_come_at_different_moments() -> None:
+    delays = []
+    for _ in range(1000):
+        lab = Lab()
+        lab.reconnector.start(at_once=False)
+        lab.reconnector.try_now(within=0.5)
+        delays += lab.run()
+        assert len(lab.opening) == 1
+    assert spread(delays, 0.5)
+
+
+def test_an_event_after_the_other_does_not_put_it_off() -> None:
+    lab = Lab()
+    lab.reconnector.start(at_once=True, within=0.5)
+    for _ in range(20):
+        lab.reconnector.try_now(within=0.5)
+    assert len(lab.waiting) == 1
+    lab.run()
+    assert len(lab.opening) == 1
+    lab.opening.pop()(OSError("refused"))
+    lab.reconnector.try_now(within=0.5)
+    assert len(lab.run()) == 1 and len(lab.opening) == 1, "a later one counts again"
+
+
+def test_a_program_does_not_wait() -> None:
+    lab = Lab()
+    lab.reconnector.start(at_once=True, within=0.5)
+    assert lab.opening == []
+    lab.reconnector.try_now()
+    assert len(lab.opening) == 1 and lab.run() == []
+
+
+def test_1000_clients_after_an_outage() -> None:
+    """All of them are back within seconds, and never many at the same moment: by a clock of the test's own."""
+    moments: list[float] = []
+    for _ in range(1000):
+        lab = Lab()
+        lab.urgent = True
+        lab.cluster.reconnection_policy = ExponentialReconnectionPolicy(1.0, 60.0)
+        lab.reconnector.start(at_once=False)
+        now, back = 0.0, 60.0
+        while now < back:
+            (delay,) = lab.run()
+            now += delay
+            lab.opening.pop()(OSError("refused"))
+        moments.append(now - back)
+    assert max(moments) <= 4.0
+    for start in range(40):
+        assert sum(start <= moment * 10 < start + 1 for moment in moments) <= 1000 / 4, "in a tenth of a second"

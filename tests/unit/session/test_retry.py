@@ -21,12 +21,13 @@ from cassandra import (
     WriteType,
 )
 from cassandra._base.errors import ProtocolError, ResponseTooLarge
+from cassandra._base.randomness import backoff
 from cassandra._core.transport import CLOSED, PROTOCOL, TIMED_OUT, Failure
 from cassandra._session.request.retry import (
     FEW_ATTEMPTS,
+    FIRST_DELAY,
     LONGEST_DELAY,
     Decision,
-    backoff,
     connection_error,
     decide,
     decide_repeatable,
@@ -249,8 +250,9 @@ def test_programs_get_their_own_classes() -> None:
 
 
 def test_backoff() -> None:
-    delays = [backoff(failures) for failures in range(20)]
+    delays = [backoff(failures, FIRST_DELAY, LONGEST_DELAY) for failures in range(20)]
     assert all(0 < delay <= LONGEST_DELAY for delay in delays)
     assert delays[0] <= 0.01 and delays[1] < 0.021
-    assert all(LONGEST_DELAY / 2 <= backoff(failures) <= LONGEST_DELAY for failures in (9, 60, 10_000))
+    late = [backoff(failures, FIRST_DELAY, LONGEST_DELAY) for failures in (9, 60, 10_000)]
+    assert all(LONGEST_DELAY / 2 <= delay <= LONGEST_DELAY for delay in late)
     assert len(set(delays)) > 15

@@ -6,13 +6,14 @@ import hashlib
 import os
 import pickle
 import random
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cassandra._routing.token_ranges import FULL_RING
+from cassandra._routing.tokens import FULL_RING
 from cassandra._scan import checkpoint as module
 from cassandra._scan.checkpoint import (
     RING,
@@ -196,11 +197,11 @@ def test_exceptions_of_the_progress_callback_propagate() -> None:
         ProgressRecorder(WHAT, [FULL_RING], 3)  # type: ignore[arg-type]
 
 
-def test_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("rich")
+def test_a_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     recorder = ProgressRecorder(WHAT, [FULL_RING], True)
     recorder.take(ScanEvent(0, FULL_RING, BATCH, Batch(range(1234))))  # type: ignore[arg-type]
     recorder.take(ScanEvent(0, FULL_RING, DONE))
     recorder.end(True)
-    shown = capsys.readouterr().out
-    assert "ks.t" in shown and "100%" in shown and "1,234 rows" in shown
+    shown = capsys.readouterr().err
+    assert "ks.t" in shown and "100 %" in shown and "1,234 rows" in shown

@@ -15,7 +15,7 @@ import pytest
 
 from cassandra._base.errors import ConnectionShutdown
 from cassandra._base.locks import enter_driver_thread
-from cassandra._routing.token_ranges import FULL_RING, TokenRange
+from cassandra._routing.tokens import FULL_RING, TokenRange
 from cassandra._scan.checkpoint import Checkpoint, CheckpointError
 from cassandra._scan.fold import Fold, checkpoint_of, with_checkpoint
 from cassandra._scan.reading import BATCH, DONE, FAILED, RESTARTED, ScanEvent

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cassandra._scan.files import SAMPLE, Dictionaries
 from cassandra._scan.pages import PAGE_BYTES, BatchSize, PageSize
+from cassandra._scan.scan import SAMPLE, Dictionaries
 
 
 class Page:

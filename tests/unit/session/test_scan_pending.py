@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from cassandra._routing.token_ranges import FULL_RING
+from cassandra._routing.tokens import FULL_RING
 from cassandra._scan.pages import Range
 from cassandra._scan.reading import AHEAD, Pending
 

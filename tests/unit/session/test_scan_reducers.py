@@ -12,7 +12,7 @@ import pytest
 
 from cassandra._base.temporal import Date, Time
 from cassandra._core.memory import MemoryPool
-from cassandra._routing.token_ranges import FULL_RING
+from cassandra._routing.tokens import FULL_RING
 from cassandra._scan.expressions import predicate_of
 from cassandra._scan.reducers import fold_batch
 from cassandra.scan import (

@@ -55,9 +55,17 @@ def test_a_blocked_worker_does_not_delay_the_next_task(scheduler: Scheduler) -> 
 
 
 def test_never_more_threads_than_workers(scheduler: Scheduler) -> None:
-    seen = set()
-    wait([scheduler.submit(lambda: (seen.add(threading.get_ident()), time.sleep(0.001))) for _ in range(200)], PATIENCE)
-    assert 1 <= len(seen) <= 2
+    running: list[None] = []
+    counts: list[int] = []
+
+    def work() -> None:
+        running.append(None)
+        counts.append(len(running))
+        time.sleep(0.001)
+        running.pop()
+
+    wait([scheduler.submit(work) for _ in range(200)], PATIENCE)
+    assert len(counts) == 200 and max(counts) <= 2
 
 
 def test_schedule_runs_in_order_of_time(scheduler: Scheduler) -> None:

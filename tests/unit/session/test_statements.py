@@ -176,9 +176,10 @@ class TestBindParams:
             ("a = ?", (1,), TypeError, "? is for prepared statements"),
             ("%(a)s", {"b": 1}, KeyError, "parameters ['b'] do not match the placeholders of '%(a)s' ('a')"),
             ("b LIKE '%y' AND a = %s", (1,), ValueError, "a percent sign is %%"),
-            ("%s", 1, TypeError, "parameters must be a sequence or a mapping, not int"),
+            ("%s", 1, TypeError, "parameters must be a sequence or a mapping, not int; one value is given as (value,)"),
+            ("%s", "ab", TypeError, "2 parameter(s) (text counts as one per character: put it into a tuple) do not"),
         ],
-        ids=["few", "many", "prepared", "unknown", "percent", "scalar"],
+        ids=["few", "many", "prepared", "unknown", "percent", "scalar", "text"],
     )
     def test_that_do_not_fit(self, query: str, params: Any, error: type[Exception], text: str) -> None:
         with pytest.raises(error) as caught:

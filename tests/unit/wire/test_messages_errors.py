@@ -73,8 +73,20 @@ def test_write_timeout() -> None:
     assert error.write_type == WriteType.BATCH_LOG
 
 
-def test_write_timeout_of_an_unknown_kind_keeps_its_name() -> None:
-    assert decode(0x1100, QUORUM_1_OF_2 + string("FUTURE")).to_exception().write_type == "FUTURE"
+def test_write_timeout_of_a_transaction() -> None:
+    error = decode(0x1100, QUORUM_1_OF_2 + string("TRANSACTION"), version=5).to_exception()
+    assert error.write_type == WriteType.TRANSACTION
+    assert "TRANSACTION" in str(error)
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize("kind", ["FUTURE", "", "cas", "x" * 60_000, "\u00fc\n"])
+def test_write_errors_of_an_unknown_kind_keep_its_name(kind: str, version: int) -> None:
+    timeout = decode(0x1100, QUORUM_1_OF_2 + string(kind), version=version).to_exception()
+    assert type(timeout) is errors.WriteTimeout and timeout.write_type == kind
+    failure = decode(0x1500, QUORUM_1_OF_2 + int32(0) + string(kind), version=version).to_exception()
+    assert type(failure) is errors.WriteFailure and failure.write_type == kind
+    assert str(timeout) and str(failure)
 
 
 def test_cas_contentions_on_5() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ from cassandra import protocol
 from cassandra._base.errors import DriverException, ProtocolError
 from cassandra._base.server_errors import ErrorMessage
 from cassandra._core.codec import UNSET, ResultPlan, TypeContext, list_codec
-from cassandra.cqltypes import FloatType, VectorType
+from cassandra._wire.types.base import casstypes
+from cassandra.cqltypes import CassandraType, FloatType, VectorType
 from cassandra.numpy_parser import NumpyParser
 from cassandra.obj_parser import LazyParser, ListParser
 from cassandra.protocol import (
@@ -27,6 +29,7 @@ from cassandra.protocol import (
     ResultMessage,
     SupportedMessage,
 )
+from cassandra.protocol_features import ProtocolFeatures
 from tests.fakes import wire
 from tests.unit.core.codec_frames import (
     ASCII,
@@ -293,3 +296,30 @@ def test_primitives_notice_the_end() -> None:
         protocol.read_int(io.BytesIO(b"ab"))
     with pytest.raises(ProtocolError, match="4 or 16 bytes"):
         protocol.read_inet(io.BytesIO(b"\x05abcde"))
+
+
+def test_a_custom_type_that_is_defined_after_a_response_without_user_types() -> None:
+    """Plans of such responses are cached; a class that the program defines later applies to the next response."""
+
+    def text(value: str) -> bytes:
+        return struct.pack(">H", len(value)) + value.encode()
+
+    kind = "org.apache.cassandra.db.marshal.LateType"
+    columns = struct.pack(">ii", 1, 1) + text("ks") + text("t") + text("c") + struct.pack(">H", 0) + text(kind)
+    body = struct.pack(">i", 2) + columns + struct.pack(">i", 1) + struct.pack(">i", 2) + b"ab"
+
+    def decoded() -> Any:
+        features = ProtocolFeatures()
+        return ProtocolHandler.decode_message(4, features, {}, 0, 0, ResultMessage.opcode, body, None, []).parsed_rows
+
+    assert decoded() == [(b"ab",)]
+
+    class LateType(CassandraType):
+        @classmethod
+        def deserialize(cls, byts: bytes, protocol_version: int) -> str:
+            return byts.decode().upper()
+
+    try:
+        assert decoded() == [("AB",)]
+    finally:
+        casstypes.pop("LateType")

@@ -83,6 +83,12 @@ EVENTS: list[tuple[str, bytes, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parametrize("body", [b"", b"\0", b"\xff" * 99])
+@pytest.mark.parametrize("event_type", ["FUTURE", "", "GRACEFUL_DISCONNECT", "recv_body", "x" * 60_000])
+def test_events_of_other_types_have_no_arguments(event_type: str, body: bytes) -> None:
+    assert decode(wire.EVENT, string(event_type) + body) == EventMessage(event_type.upper(), {})
+
+
 @pytest.mark.parametrize(("event_type", "body", "args"), EVENTS)
 def test_events(event_type: str, body: bytes, args: dict[str, Any]) -> None:
     assert decode(wire.EVENT, string(event_type) + body) == EventMessage(event_type, args)
@@ -185,7 +191,6 @@ def test_protocol_5_ignores_the_compression_flag() -> None:
         (wire.AUTH_CHALLENGE, "AUTH_CHALLENGE", int32(10) + b"abc"),
         (wire.EVENT, "EVENT", string("STATUS_CHANGE") + string("UP") + b"\x03abc"),
         (wire.EVENT, "EVENT", string("STATUS_CHANGE") + string("UP") + b"\x04ab"),
-        (wire.EVENT, "EVENT", string("WEATHER_CHANGE")),
         (wire.ERROR, "ERROR", b"\0\0"),
         (wire.ERROR, "ERROR", int32(0) + short(2) + b"\xff\xfe"),
         (wire.RESULT, "RESULT", b"\0\0"),

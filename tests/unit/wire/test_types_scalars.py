@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -104,6 +106,22 @@ def test_zero_bytes_for_one_type() -> None:
     finally:
         cqltypes.Int32Type.support_empty_values = False
     assert cqltypes.Int32Type.from_binary(b"", 4) is None
+
+
+UNUSED = """
+from cassandra import cqltypes
+from cassandra._core.codec import scalar
+
+cqltypes.{0}.support_empty_values = True
+print(scalar(cqltypes.{0}.type_id).decode(b""))
+"""
+
+
+@pytest.mark.parametrize("name", ["Int32Type", "UUIDType"])
+def test_zero_bytes_of_a_type_that_was_not_used_before(name: str) -> None:
+    """The setting applies to the codec that decodes results, before the program uses the class itself."""
+    program = [sys.executable, "-c", UNUSED.format(name)]
+    assert subprocess.run(program, capture_output=True, text=True, check=True).stdout == "EMPTY\n"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ Batch* Batch::make(const Plan& plan, memory::BlockPool& pool) noexcept {
         const Type& type = plan.types[i];
         auto* column = new (columns + i) Column;
         column->type = &type;
-        column->kids = columns + type.first_child;
+        column->children = columns + type.first_child;
     }
     plan.retain();
     pool.hold();
@@ -168,7 +168,7 @@ void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t remaining
         if (size + scaled > INT32_MAX || size + bytes <= column.data.capacity()) return;
         (void)column.data.ensure(size + scaled + 16, memory_);
     } else if (type.kind == Kind::List || type.kind == Kind::Vector) {
-        Column& items = column.kids[0];
+        Column& items = column.children[0];
         const size_t width = items.type->width();
         const size_t head = type.kind == Kind::List ? 4 : 0;
         if (!width || items.type->has_offsets() || bytes <= head * static_cast<size_t>(rows)) return;
@@ -180,10 +180,10 @@ void Batch::expect(Column& column, size_t bytes, int64_t rows, int64_t remaining
         column.expected = scaled;
     } else if (type.kind == Kind::Struct) {
         size_t texts = 0;
-        for (int32_t i = 0; i < type.children; ++i) texts += column.kids[i].type->is_variable();
+        for (int32_t i = 0; i < type.children; ++i) texts += column.children[i].type->is_variable();
         const size_t each = scaled / std::max(size_t{2}, texts);
         for (int32_t i = 0; i < type.children; ++i) {
-            Column& field = column.kids[i];
+            Column& field = column.children[i];
             if (!appender.reserve(field, remaining)) appender.failure.kind = Failure::Kind::None;
             if (field.type->is_variable() && field.data.size() == 0) (void)field.data.ensure(each, memory_);
         }
@@ -518,11 +518,11 @@ bool is_whole(const Column& column, int64_t text) {
     if (type.kind == Kind::Boolean && column.values.size() < (length + 7) / 8) return false;
     if (type.is_variable()) return are_offsets(column.values, column.length, static_cast<int64_t>(column.data.size()));
     if (type.kind == Kind::List || type.kind == Kind::Map) {
-        return are_offsets(column.values, column.length, column.kids[0].length);
+        return are_offsets(column.values, column.length, column.children[0].length);
     }
     for (int32_t i = 0; i < type.children; ++i) {
         const int64_t each = type.kind == Kind::Vector ? type.dimensions : 1;
-        if (column.kids[i].length != column.length * each) return false;
+        if (column.children[i].length != column.length * each) return false;
     }
     if (column.values.size() < length * type.width()) return false;
     if (type.kind == Kind::View) return are_views(column, text);

@@ -105,7 +105,7 @@ bool Appender::append_null(Column& column) {
         offsets[column.length + 1] = offsets[column.length];
     } else if (type.kind == Kind::Struct) {
         for (int32_t i = 0; i < type.children; ++i) {
-            if (!append_null(column.kids[i])) return false;
+            if (!append_null(column.children[i])) return false;
         }
     } else if (type.kind == Kind::Vector) {
         if (!pad_vector(column)) return false;
@@ -119,7 +119,7 @@ bool Appender::append_null(Column& column) {
 
 // Append all elements of a null vector: zeros, if they have a fixed width.
 bool Appender::pad_vector(Column& column) {
-    Column& items = column.kids[0];
+    Column& items = column.children[0];
     const int32_t dimensions = column.type->dimensions;
     if (items.length + dimensions > INT32_MAX) return failure.value("more than 2^31 elements in one batch");
     const size_t width = items.type->has_offsets() ? 0 : items.type->width();
@@ -452,7 +452,7 @@ const uint8_t* Appender::any_cell(Column& column, const uint8_t* p, const uint8_
 
 bool Appender::list(Column& column, const uint8_t* p, int32_t n) {
     const uint8_t* end = p + n;
-    Column& items = column.kids[0];
+    Column& items = column.children[0];
     int32_t count = 0;
     if (!count_of(column, p, end, 1, count) || !reserve(column)) return false;
     if (items.length + count > INT32_MAX) return failure.value("more than 2^31 items in one batch");
@@ -518,10 +518,10 @@ void Appender::expect_entries(Column& column, int32_t count, int32_t n) {
     column.expected = 0;
     const auto entries = static_cast<int64_t>(static_cast<double>(bytes) / n * count * 1.05) + 1;
     for (int32_t i = 0; i < 2; ++i) {
-        Column& part = column.kids[0].kids[i];
+        Column& part = column.children[0].children[i];
         if (!reserve(part, entries)) failure.kind = Failure::Kind::None;
         if (!part.type->is_variable()) continue;
-        const size_t other = column.kids[0].kids[1 - i].type->width();
+        const size_t other = column.children[0].children[1 - i].type->width();
         const size_t taken = static_cast<size_t>(entries) * (8 + other);
         if (bytes > taken && part.data.size() + bytes <= INT32_MAX) {
             (void)part.data.ensure(plus(part.data.size(), times(bytes - taken, 9) / 8 + 64), memory);
@@ -531,9 +531,9 @@ void Appender::expect_entries(Column& column, int32_t count, int32_t n) {
 
 bool Appender::map(Column& column, const uint8_t* p, int32_t n) {
     const uint8_t* end = p + n;
-    Column& entries = column.kids[0];
-    Column& keys = entries.kids[0];
-    Column& values = entries.kids[1];
+    Column& entries = column.children[0];
+    Column& keys = entries.children[0];
+    Column& values = entries.children[1];
     int32_t count = 0;
     if (!count_of(column, p, end, 2, count) || !reserve(column)) return false;
     if (entries.length + count > INT32_MAX) return failure.value("more than 2^31 items in one batch");
@@ -552,7 +552,7 @@ bool Appender::map(Column& column, const uint8_t* p, int32_t n) {
 // Missing fields at the end are null; fields beyond those of the type (it was altered since) are ignored.
 bool Appender::fields(Column& column, const uint8_t* p, int32_t n) {
     const uint8_t* end = p + n;
-    Column* child = column.kids;
+    Column* child = column.children;
     for (const Column* last = child + column.type->children; child != last; ++child) {
         if (p == end) {
             if (!append_null(*child)) return false;
@@ -566,7 +566,7 @@ bool Appender::fields(Column& column, const uint8_t* p, int32_t n) {
 
 bool Appender::vector(Column& column, const uint8_t* p, int32_t n) {
     const Type& type = *column.type;
-    Column& items = column.kids[0];
+    Column& items = column.children[0];
     const uint8_t* end = p + n;
     const int64_t size = items.type->element;
     if (type.element >= 0 ? n != type.element : n < type.dimensions) {

@@ -17,7 +17,7 @@ class Words;
 
 struct Column {
     const Type* type = nullptr;
-    Column* kids = nullptr;  // type->children of them
+    Column* children = nullptr;  // type->children of them
     int64_t length = 0;
     int64_t nulls = 0;
     Buffer validity;

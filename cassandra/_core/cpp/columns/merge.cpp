@@ -417,8 +417,8 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
     if (count <= 0) return true;
     Source& fed = sources_[static_cast<size_t>(source)];
     try {
-        auto lot = std::make_unique<FedRows>(source, batch, first, count);
-        Keys& keys = lot->keys;
+        auto fed_rows = std::make_unique<FedRows>(source, batch, first, count);
+        Keys& keys = fed_rows->keys;
         keys.fill(batch, order_, first, count);
         int64_t wrong = keys.first_unordered();
         if (fed.last.count() && Keys::compare(fed.last, 0, keys, 0) > 0) wrong = 0;
@@ -434,8 +434,8 @@ bool Merge::feed(int32_t source, Batch& batch, int64_t first, int64_t count, Fai
         }
         const int32_t place = free_.back();
         free_.pop_back();
-        fed_rows_[static_cast<size_t>(place)] = std::move(lot);
-        fed.lot = place;
+        fed_rows_[static_cast<size_t>(place)] = std::move(fed_rows);
+        fed.slot = place;
         fed.at = 0;
         fed.last = std::move(last);
         return true;
@@ -466,8 +466,8 @@ int64_t Merge::advance(int64_t most) noexcept {
         for (size_t i = 0; i < sources_.size(); ++i) {
             const Source& source = sources_[i];
             if (!source.open) continue;
-            if (source.lot < 0) return pending_;
-            const Keys& keys = fed_rows_[static_cast<size_t>(source.lot)]->keys;
+            if (source.slot < 0) return pending_;
+            const Keys& keys = fed_rows_[static_cast<size_t>(source.slot)]->keys;
             if (!watermark || Keys::compare(keys, keys.count() - 1, *watermark, watermark->count() - 1) < 0) {
                 watermark = &keys;
                 watermark_source = i;
@@ -492,9 +492,9 @@ int64_t Merge::advance(int64_t most) noexcept {
 // Enter a source with all its final rows.
 void Merge::enter(size_t index, bool bounded, size_t watermark_source, const Keys* watermark) {
     const Source& source = sources_[index];
-    if (source.lot < 0) return;
-    const FedRows& lot = *fed_rows_[static_cast<size_t>(source.lot)];
-    const Keys& keys = lot.keys;
+    if (source.slot < 0) return;
+    const FedRows& fed = *fed_rows_[static_cast<size_t>(source.slot)];
+    const Keys& keys = fed.keys;
     int64_t limit = keys.count();
     if (bounded && index != watermark_source) {
         const int64_t last = watermark->count() - 1;
@@ -510,7 +510,7 @@ void Merge::enter(size_t index, bool bounded, size_t watermark_source, const Key
         }
     }
     if (source.at < limit) {
-        runners_.push_back({keys.heads(), &keys, source.at, limit, source.lot, static_cast<int32_t>(lot.first), index});
+        runners_.push_back({keys.heads(), &keys, source.at, limit, source.slot, static_cast<int32_t>(fed.first), index});
     }
 }
 
@@ -538,10 +538,10 @@ void Merge::pass(int64_t most) {
 
 inline void Merge::add_run(const Runner& runner, int64_t count) {
     const auto rows = static_cast<int32_t>(count);
-    if (runs_.size() > taken_ && runs_.back().from == runner.lot) {  // its rows are consecutive
+    if (runs_.size() > taken_ && runs_.back().from == runner.slot) {  // its rows are consecutive
         runs_.back().count += rows;
     } else {
-        runs_.push_back({runner.lot, static_cast<int32_t>(runner.offset + runner.at), rows});
+        runs_.push_back({runner.slot, static_cast<int32_t>(runner.offset + runner.at), rows});
     }
     pending_ += count;
 }
@@ -551,10 +551,10 @@ void Merge::leave() {
     for (const Runner& runner : runners_) {
         Source& source = sources_[runner.source];
         source.at = runner.at;
-        FedRows& lot = *fed_rows_[static_cast<size_t>(source.lot)];
-        if (source.at < lot.keys.count()) continue;
-        lot.keys = Keys();
-        source.lot = -1;
+        FedRows& fed = *fed_rows_[static_cast<size_t>(source.slot)];
+        if (source.at < fed.keys.count()) continue;
+        fed.keys = Keys();
+        source.slot = -1;
     }
     runners_.clear();
 }
@@ -616,12 +616,12 @@ Batch* Merge::gathered(size_t* runs, Failure& failure) {
 // Remove *count* taken runs. Batches of which all rows were taken are released.
 void Merge::let_go(size_t count) {
     for (const Run* run = runs_.data() + taken_; run != runs_.data() + taken_ + count; ++run) {
-        std::unique_ptr<FedRows>& lot = fed_rows_[static_cast<size_t>(run->from)];
-        origins_.push_back({lot->source, 0, run->count});
+        std::unique_ptr<FedRows>& fed = fed_rows_[static_cast<size_t>(run->from)];
+        origins_.push_back({fed->source, 0, run->count});
         pending_ -= run->count;
-        lot->rows_left -= run->count;
-        if (lot->rows_left) continue;
-        lot.reset();
+        fed->rows_left -= run->count;
+        if (fed->rows_left) continue;
+        fed.reset();
         free_.push_back(run->from);
     }
     taken_ += count;

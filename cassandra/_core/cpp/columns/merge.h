@@ -67,7 +67,7 @@ public:
     int32_t source_count() const noexcept { return static_cast<int32_t>(sources_.size()); }
     bool needs_rows(int32_t source) const noexcept {
         const Source& found = sources_[static_cast<size_t>(source)];
-        return found.open && found.lot < 0;
+        return found.open && found.slot < 0;
     }
 
     // Merges final rows until *most* rows are pending; returns the number of pending rows. -1 without memory.
@@ -102,8 +102,8 @@ private:
     };
     struct Source {
         bool open = true;
-        int32_t lot = -1;
-        int64_t at = 0;   // in the lot
+        int32_t slot = -1;  // in fed_rows_
+        int64_t at = 0;   // in the fed rows
         Keys last;       // key of the last row fed
     };
     // A source in a pass.
@@ -111,8 +111,8 @@ private:
         const uint64_t* heads;
         const Keys* keys;
         int64_t at, limit;
-        int32_t lot;
-        int32_t offset;  // of the lot's first row in its batch
+        int32_t slot;
+        int32_t offset;  // of its first fed row in its batch
         size_t source;
     };
     template <bool kRest>

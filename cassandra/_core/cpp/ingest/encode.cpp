@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "codec/civil.h"
 #include "columns/numbers.h"
+#include "ingest/scalars.h"
 #include "ingest/text.h"
 
 namespace fastcql::ingest {
@@ -124,6 +125,10 @@ bool Encoder::cell(const Input& input, int64_t i, uint32_t null) {
             return index_of(input, i, index) && cell(input.children[0], index, null);
         }
         case Method::Runs: return cell(input.children[0], run_of(input, i), null);
+        case Method::Whole:
+            if (!std::isnan(floating_at(input, i))) break;
+            out_.put32(null);
+            return done();
         default: break;
     }
     const size_t at = out_.size();
@@ -149,6 +154,14 @@ bool Encoder::value(const Input& input, int64_t i) {
         case Method::Ascii:
         case Method::Bytes: return text(input, i);
         case Method::Integer: return integer(input, i);
+        case Method::Whole: return whole(input, i);
+        case Method::IntegerText:
+        case Method::FloatText:
+        case Method::DoubleText:
+        case Method::BooleanText: return number_of_text(input, i);
+        case Method::TimestampText:
+        case Method::DateText:
+        case Method::TimeText: return moment_of_text(input, i);
         case Method::Float:
         case Method::Double: return floating(input, i);
         case Method::UuidText:
@@ -163,6 +176,8 @@ bool Encoder::value(const Input& input, int64_t i) {
         case Method::Decimal: return number(input, i);
         case Method::List: return list(input, i);
         case Method::Map: return map(input, i);
+        case Method::FieldMap: return field_map(input, i);
+        case Method::ListFields: return list_fields(input, i);
         case Method::Struct: return fields(input, i);
         case Method::Vector: return vector(input, i);
         default: return broken("a value in a column of nulls");
@@ -239,25 +254,95 @@ bool Encoder::text(const Input& input, int64_t i) {
     return done();
 }
 
+namespace {
+
+int bits_of(Cql cql) { return cql == Cql::Tinyint ? 8 : cql == Cql::Smallint ? 16 : cql == Cql::Int ? 32 : 64; }
+
+int64_t highest(int bits) { return bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1; }
+
+std::string out_of_range(Cql cql) {
+    const int64_t high = highest(bits_of(cql));
+    return "is out of range (" + std::to_string(-high - 1) + " to " + std::to_string(high) + ")";
+}
+
+// Appends an integer of the type; false, and nothing appended, if it is out of range.
+bool put_in_range(ByteBuffer& out, Cql cql, int64_t v) {
+    const int bits = bits_of(cql);
+    const int64_t high = highest(bits);
+    if (v > high || v < -high - 1) return false;
+    switch (bits) {
+        case 8: out.put8(static_cast<uint8_t>(v)); break;
+        case 16: out.put16(static_cast<uint16_t>(v)); break;
+        case 32: out.put32(static_cast<uint32_t>(v)); break;
+        default: out.put64(static_cast<uint64_t>(v));
+    }
+    return true;
+}
+
+}  // namespace
+
 bool Encoder::integer(const Input& input, int64_t i) {
     bool too_large = false;
     const int64_t v = integer_at(input, i, too_large);
-    const auto bytes = input.conversion->target->cql;
-    const int bits = bytes == Cql::Tinyint ? 8 : bytes == Cql::Smallint ? 16 : bytes == Cql::Int ? 32 : 64;
-    const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
-    if (too_large || v > high || v < -high - 1) {
-        return no(input, i, "is out of range (" + std::to_string(-high - 1) + " to " + std::to_string(high) + ")");
-    }
-    switch (bits) {
-        case 8: out_.put8(static_cast<uint8_t>(v)); break;
-        case 16: out_.put16(static_cast<uint16_t>(v)); break;
-        case 32: out_.put32(static_cast<uint32_t>(v)); break;
-        default: out_.put64(static_cast<uint64_t>(v));
-    }
+    const Cql cql = input.conversion->target->cql;
+    if (too_large || !put_in_range(out_, cql, v)) return no(input, i, out_of_range(cql));
     return done();
 }
 
-// Appends a float or double, only if it is exact.
+// Appends the integer of a floating-point number without a fraction, also a varint; NaN is null, see cell().
+bool Encoder::whole(const Input& input, int64_t i) {
+    const double v = floating_at(input, i);
+    const Cql cql = input.conversion->target->cql;
+    if (!std::isfinite(v) || v != std::trunc(v)) {
+        return no(input, i, "is not an integer: round it");
+    }
+    if (cql == Cql::Varint) {
+        put_whole(out_, v);
+        return done();
+    }
+    const bool fits = v >= -9223372036854775808.0 && v < 9223372036854775808.0;
+    if (!fits || !put_in_range(out_, cql, static_cast<int64_t>(v))) return no(input, i, out_of_range(cql));
+    return done();
+}
+
+// Appends an integer, a float, a double or a boolean of its text.
+bool Encoder::number_of_text(const Input& input, int64_t i) {
+    const uint8_t* p = nullptr;
+    size_t n = 0;
+    if (!bytes_of(input, i, p, n)) return false;
+    switch (input.method) {
+        case Method::IntegerText: {
+            const Cql cql = input.conversion->target->cql;
+            int64_t v = 0;
+            const Parsed parsed = parse_integer(p, n, v);
+            if (parsed == Parsed::No) return no(input, p, n, "is not an integer");
+            if (parsed == Parsed::OutOfRange || !put_in_range(out_, cql, v)) return no(input, p, n, out_of_range(cql));
+            return done();
+        }
+        case Method::BooleanText: {
+            const int v = parse_boolean(p, n);
+            if (v < 0) return no(input, p, n, "is not true or false");
+            out_.put8(static_cast<uint8_t>(v));
+            return done();
+        }
+        case Method::FloatText: {
+            float v = 0;
+            const Parsed parsed = parse_number(p, n, v);
+            if (parsed != Parsed::Yes) return no(input, p, n, parsed == Parsed::No ? "is not a number" : "is out of range for float");
+            out_.put_float(v);
+            return done();
+        }
+        default: {
+            double v = 0;
+            const Parsed parsed = parse_number(p, n, v);
+            if (parsed != Parsed::Yes) return no(input, p, n, parsed == Parsed::No ? "is not a number" : "is out of range for double");
+            out_.put_double(v);
+            return done();
+        }
+    }
+}
+
+// Appends a float or double: of a floating-point number the nearest one, of an integer only the same number.
 bool Encoder::floating(const Input& input, int64_t i) {
     const bool is_float = input.method == Method::Float;
     float narrow = 0;
@@ -271,9 +356,14 @@ bool Encoder::floating(const Input& input, int64_t i) {
         wide = floating_at(input, i);
         const bool in_range = !(std::fabs(wide) > 3.4028234663852886e38) || std::isinf(wide);
         if (is_float && in_range) narrow = static_cast<float>(wide);
-        fits = !is_float || std::isnan(wide) || (in_range && static_cast<double>(narrow) == wide);
+        if (is_float && std::isnan(wide)) narrow = static_cast<float>(wide);
+        if (is_float && !std::isnan(wide) && (!in_range || (std::isinf(narrow) && !std::isinf(wide)))) {
+            return no(input, i, "is out of range for float");
+        }
     }
-    if (!fits) return no(input, i, is_float ? "is not an exact float: cast the column to float32 to round it" : "is not an exact double");
+    if (!fits) {
+        return no(input, i, is_float ? "is not an exact float: cast the column to float64 to round it" : "is not an exact double");
+    }
     if (is_float) {
         out_.put_float(narrow);
     } else {
@@ -314,6 +404,18 @@ bool Encoder::inet(const Input& input, int64_t i) {
     return done();
 }
 
+namespace {
+
+const char* const kFractions = "has fractions of a millisecond: use round=\"floor\" or round=\"nearest\"";
+
+// *whole* and *rest* of *per*, as *rounding* has it.
+int64_t rounded(int64_t whole, int64_t rest, int64_t per, Rounding rounding) {
+    const bool is_up = rounding == Rounding::Nearest && (2 * rest > per || (2 * rest == per && whole % 2 != 0));
+    return whole + is_up;
+}
+
+}  // namespace
+
 bool Encoder::timestamp(const Input& input, int64_t i) {
     const Source& source = *input.conversion->source;
     int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
@@ -327,8 +429,11 @@ bool Encoder::timestamp(const Input& input, int64_t i) {
         if (__builtin_mul_overflow(v, 1000, &v)) return no(input, i, "exceeds 64 bits of milliseconds");
     } else {
         const int64_t per_millisecond = source.unit / 1000;
-        if (v % per_millisecond) return no(input, i, "has fractions of a millisecond: cast the column to timestamp[ms] to truncate");
-        v /= per_millisecond;
+        const int64_t whole = floor_div(v, per_millisecond);
+        const int64_t part = v % per_millisecond;
+        const int64_t rest = part < 0 ? part + per_millisecond : part;
+        if (rest && input.conversion->target->rounding == Rounding::Refuse) return no(input, i, kFractions);
+        v = rounded(whole, rest, per_millisecond, input.conversion->target->rounding);
     }
     out_.put64(static_cast<uint64_t>(v));
     return done();
@@ -351,6 +456,36 @@ bool Encoder::time(const Input& input, int64_t i) {
     int64_t v = input.width == 4 ? input.at<int32_t>(i) : input.at<int64_t>(i);
     if (__builtin_mul_overflow(v, 1000000000 / unit, &v) || v < 0 || v >= kDayNanos) return no(input, i, "is not within a day");
     out_.put64(static_cast<uint64_t>(v));
+    return done();
+}
+
+// Appends a timestamp, a date or a time of its text in ISO 8601.
+bool Encoder::moment_of_text(const Input& input, int64_t i) {
+    const uint8_t* p = nullptr;
+    size_t n = 0;
+    if (!bytes_of(input, i, p, n)) return false;
+    if (input.method == Method::TimeText) {
+        int64_t nanos = 0;
+        if (!parse_time(p, n, nanos)) return no(input, p, n, "is not a time such as 23:59:59.999");
+        out_.put64(static_cast<uint64_t>(nanos));
+        return done();
+    }
+    Moment at;
+    const bool is_date = input.method == Method::DateText;
+    if (!parse_moment(p, n, at)) {
+        return no(input, p, n, is_date ? "is not a date such as 2024-12-31" : "is not a timestamp such as 2024-12-31T23:59:59Z");
+    }
+    if (is_date) {
+        if (at.nanos || at.offset) return no(input, p, n, "is not a whole day in UTC");
+        if (at.days < INT32_MIN || at.days > INT32_MAX) return no(input, p, n, "is out of range for date");
+        out_.put32(static_cast<uint32_t>(at.days) ^ kMiddle);
+        return done();
+    }
+    const Rounding rounding = input.conversion->target->rounding;
+    const int64_t rest = at.nanos % 1000000;
+    if (rest && rounding == Rounding::Refuse) return no(input, p, n, kFractions);
+    const int64_t whole = at.days * kDayMs + at.nanos / 1000000 - at.offset * 1000;
+    out_.put64(static_cast<uint64_t>(rounded(whole, rest, 1000000, rounding)));
     return done();
 }
 
@@ -474,6 +609,40 @@ bool Encoder::map(const Input& input, int64_t i) {
     return done();
 }
 
+bool Encoder::field_map(const Input& input, int64_t i) {
+    const size_t at = out_.size();
+    out_.put32(0);
+    uint32_t count = 0;
+    for (const Input& field : input.children) {
+        const std::string& key = field.conversion->source->name;
+        const size_t before = out_.size();
+        out_.put32(static_cast<uint32_t>(key.size()));
+        out_.put(key.data(), key.size());
+        const size_t value = out_.size();
+        if (!cell(field, input.offset + i, kNull)) return failure_.in("field '" + key + "'");
+        if (load_i32(out_.data() + value) < 0) {
+            out_.truncate(before);
+        } else {
+            ++count;
+        }
+    }
+    if (!done()) return false;
+    out_.patch32(at, count);
+    return true;
+}
+
+bool Encoder::list_fields(const Input& input, int64_t i) {
+    int64_t first = 0, count = 0;
+    if (!items_of(input, i, first, count)) return false;
+    if (count != static_cast<int64_t>(input.children.size())) {
+        return failure_.no(std::to_string(count) + " items, expected " + std::to_string(input.children.size()));
+    }
+    for (int64_t k = 0; k < count; ++k) {
+        if (!cell(input.children[static_cast<size_t>(k)], first + k, kNull)) return failure_.in("field " + std::to_string(k));
+    }
+    return done();
+}
+
 bool Encoder::fields(const Input& input, int64_t i) {
     for (size_t k = 0; k < input.children.size(); ++k) {
         const Input& field = input.children[k];
@@ -524,6 +693,9 @@ bool Encoder::element(const Input& input, int64_t i, bool with_length) {
     if (input.method == Method::Dictionary) {
         int64_t index = 0;
         return index_of(input, i, index) && element(input.children[0], index, with_length);
+    }
+    if (input.method == Method::Whole && std::isnan(floating_at(input, i))) {
+        return failure_.no("the elements of a vector cannot be null");
     }
     if (!with_length) return value(input, i);
     ByteBuffer bytes;
@@ -767,6 +939,21 @@ bool put_scaled_words(ByteBuffer& out, const uint64_t* words, size_t count, int3
     }
     put_magnitude(out, magnitude, negative);
     return true;
+}
+
+void put_whole(ByteBuffer& out, double v) {
+    int exponent = 0;
+    const double fraction = std::frexp(std::fabs(v), &exponent);
+    if (exponent <= 63) {
+        put_varint(out, static_cast<int64_t>(v));
+        return;
+    }
+    const auto mantissa = static_cast<uint64_t>(std::ldexp(fraction, 53));
+    const auto shift = static_cast<size_t>(exponent - 53);
+    Words words(shift / 64 + 2);
+    words[shift / 64] = mantissa << (shift % 64);
+    if (shift % 64) words[shift / 64 + 1] = mantissa >> (64 - shift % 64);
+    put_magnitude(out, words, v < 0);
 }
 
 bool put_varint_text(ByteBuffer& out, const uint8_t* p, size_t n) {

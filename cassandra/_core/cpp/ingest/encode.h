@@ -63,17 +63,22 @@ private:
 
     bool text(const Input& input, int64_t i);
     bool integer(const Input& input, int64_t i);
+    bool whole(const Input& input, int64_t i);
+    bool number_of_text(const Input& input, int64_t i);
     bool floating(const Input& input, int64_t i);
     bool uuid(const Input& input, int64_t i);
     bool inet(const Input& input, int64_t i);
     bool timestamp(const Input& input, int64_t i);
     bool date(const Input& input, int64_t i);
     bool time(const Input& input, int64_t i);
+    bool moment_of_text(const Input& input, int64_t i);
     bool duration(const Input& input, int64_t i);
     bool number(const Input& input, int64_t i);
 
     bool list(const Input& input, int64_t i);
     bool map(const Input& input, int64_t i);
+    bool field_map(const Input& input, int64_t i);
+    bool list_fields(const Input& input, int64_t i);
     bool fields(const Input& input, int64_t i);
     bool vector(const Input& input, int64_t i);
     bool packed(const Input& items, int64_t first, int64_t count);
@@ -98,5 +103,7 @@ bool put_scaled_words(ByteBuffer& out, const uint64_t* words, size_t count, int3
 bool put_varint_text(ByteBuffer& out, const uint8_t* p, size_t n);
 // The same for a decimal as Python's Decimal reads it: digits, a point, an exponent; all digits are kept.
 bool put_decimal_text(ByteBuffer& out, const uint8_t* p, size_t n);
+// Appends the bytes of a finite number without a fraction.
+void put_whole(ByteBuffer& out, double v);
 
 }  // namespace fastcql::ingest

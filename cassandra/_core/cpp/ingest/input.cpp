@@ -197,8 +197,10 @@ bool ArrayReader::read(int64_t needed) {
         case Method::Runs: return read_runs();
         case Method::List:
         case Method::Map:
+        case Method::ListFields:
         case Method::Vector: return read_list();
         case Method::Pair:
+        case Method::FieldMap:
         case Method::Struct: return read_children(conversion_.children, end());
         default: return true;
     }

@@ -204,7 +204,7 @@ bool Reading::find_columns(bool others_are_ignored, std::vector<std::string>& pr
         const Target& target = columns[i].target;
         Conversion& found = row_.children[i];
         if (found.from >= 0) {
-            match(target, source_.children[static_cast<size_t>(found.from)], "column '" + target.name + "'", found, problems);
+            match_column(target, source_.children[static_cast<size_t>(found.from)], found, problems);
         } else if (columns[i].is_required) {
             problems.push_back("column '" + target.name + "': missing in the data, it is part of the primary key");
         }
@@ -212,11 +212,20 @@ bool Reading::find_columns(bool others_are_ignored, std::vector<std::string>& pr
     return problems.empty();
 }
 
+bool Reading::match_column(
+    const Target& target, const Source& source, Conversion& out, std::vector<std::string>& problems
+) const {
+    const std::string path = "column '" + target.name + "'";
+    const bool is_encoded = std::find(encoded_.begin(), encoded_.end(), target.name) != encoded_.end();
+    return is_encoded ? match_encoded(target, source, path, out, problems) : match(target, source, path, out, problems);
+}
+
 std::shared_ptr<const Reading> Reading::make(
     const std::shared_ptr<const Plan>& plan, const ArrowSchema& schema, bool others_are_ignored,
-    std::vector<std::string>& problems
+    const std::vector<std::string>& encoded, std::vector<std::string>& problems
 ) {
     const auto made = std::make_shared<Reading>();
+    made->encoded_ = encoded;
     std::string broken;
     if (!read_schema(schema, made->source_, broken)) {
         problems.push_back(broken);
@@ -232,10 +241,10 @@ std::shared_ptr<const Reading> Reading::make(
     return made->find_columns(others_are_ignored, problems) ? made : nullptr;
 }
 
-bool Reading::is_of(const ArrowSchema& schema) const {
+bool Reading::is_of(const ArrowSchema& schema, const std::vector<std::string>& encoded) const {
     Source other;
     std::string broken;
-    return read_schema(schema, other, broken) && other == source_;
+    return encoded == encoded_ && read_schema(schema, other, broken) && other == source_;
 }
 
 // ---- rows
@@ -305,6 +314,10 @@ bool Rows::put_column(size_t i, int64_t row, ByteBuffer& out) {
 
 bool Rows::put(int64_t row, ByteBuffer& out, int64_t& token) {
     if (input_.is_null(row)) return failure_.no("row " + std::to_string(first_ + row) + " is null");
+    if (!refused_.empty()) {
+        const auto found = refused_.find(row);
+        if (found != refused_.end()) return failure_.no(found->second);
+    }
     for (size_t i = 0; i < starts_.size(); ++i) {
         starts_[i] = out.size();
         if (!put_column(i, row, out)) return no(i, row);

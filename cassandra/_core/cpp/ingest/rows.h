@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/row_source.h"
@@ -51,13 +52,14 @@ struct Plan {
 class Reading {
 public:
     // Null if the rows do not fit, with all reasons in *problems*. *others_are_ignored*: columns that the plan lacks
-    // are not an error. Columns that only the plan has are left unset.
+    // are not an error. Columns that only the plan has are left unset. *encoded*: names of columns of the plan whose
+    // values are valid bytes of their types already.
     static std::shared_ptr<const Reading> make(
         const std::shared_ptr<const Plan>& plan, const ArrowSchema& schema, bool others_are_ignored,
-        std::vector<std::string>& problems
+        const std::vector<std::string>& encoded, std::vector<std::string>& problems
     );
     // True if it was made from the same types and names.
-    bool is_of(const ArrowSchema& schema) const;
+    bool is_of(const ArrowSchema& schema, const std::vector<std::string>& encoded) const;
 
     const Plan& plan() const { return *plan_; }
     // The row as a struct, with one child per column of the plan.
@@ -65,10 +67,12 @@ public:
 
 private:
     bool find_columns(bool others_are_ignored, std::vector<std::string>& problems);
+    bool match_column(const Target& target, const Source& source, Conversion& out, std::vector<std::string>& problems) const;
 
     std::shared_ptr<const Plan> plan_;
     Source source_;
     Conversion row_;
+    std::vector<std::string> encoded_;
 };
 
 // ---- the rows of an Arrow array as bound values
@@ -89,6 +93,8 @@ public:
     ~Rows() override;
     // Sets the cipher for encrypted columns; its owner must outlive this object.
     void seal_by(const Sealer& sealer) noexcept { sealer_ = sealer; }
+    // Fails the row with this reason when it is written.
+    void refuse(int64_t row, std::string why) { refused_[row] = std::move(why); }
     Rows(const Rows&) = delete;
     Rows& operator=(const Rows&) = delete;
 
@@ -116,6 +122,7 @@ private:
     ByteBuffer key_;
     EncodeFailure failure_;
     Sealer sealer_;
+    std::unordered_map<int64_t, std::string> refused_;
 };
 
 }  // namespace fastcql::ingest

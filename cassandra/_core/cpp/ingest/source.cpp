@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "codec/text.h"
 #include "ingest/source.h"
 
 namespace fastcql::ingest {
@@ -24,6 +25,7 @@ private:
     bool encrypted(const Target& target, const Source& source, const std::string& path, Conversion& out);
     bool items(const Target& target, const Source& source, const std::string& path, Conversion& out);
     bool pairs(const Target& target, const Source& source, const std::string& path, Conversion& out);
+    bool field_pairs(const Target& target, const Source& source, const std::string& path, Conversion& out);
     bool by_position(const Target& target, const Source& source, const std::string& path, Conversion& out);
     bool by_name(const Target& target, const Source& source, const std::string& path, Conversion& out);
 
@@ -38,11 +40,14 @@ bool is_number(const Source& source) { return source.shape == Shape::Integer || 
 
 Method to_integer(const Source& source, uint8_t width) {
     if (source.shape == Shape::Decimal && source.scale == 0) return Method::Integer;
+    if (source.shape == Shape::Floating) return Method::Whole;
+    if (source.shape == Shape::Text) return Method::IntegerText;
     if (source.shape != Shape::Integer) return Method::Nulls;
     return source.width == width && source.is_signed ? method_of_width(width) : Method::Integer;
 }
 
 Method to_floating(const Source& source, uint8_t width) {
+    if (source.shape == Shape::Text) return width == 4 ? Method::FloatText : Method::DoubleText;
     if (!is_number(source)) return Method::Nulls;
     if (source.shape == Shape::Floating && source.width == width) return method_of_width(width);
     return width == 4 ? Method::Float : Method::Double;
@@ -62,7 +67,13 @@ Method to_inet(const Source& source) {
     return fits ? Method::InetBytes : Method::Nulls;
 }
 
+Method to_boolean(const Source& source) {
+    if (source.shape == Shape::Text) return Method::BooleanText;
+    return source.shape == Shape::Boolean ? Method::Boolean : Method::Nulls;
+}
+
 Method to_timestamp(const Source& source) {
+    if (source.shape == Shape::Text) return Method::TimestampText;
     if (source.shape == Shape::Timestamp) return source.unit == 1000 ? Method::Eight : Method::Timestamp;
     return source.shape == Shape::Date ? Method::Timestamp : Method::Nulls;
 }
@@ -78,8 +89,14 @@ bool is_utc(const Source& source) {
 }
 
 Method to_date(const Source& source) {
+    if (source.shape == Shape::Text) return Method::DateText;
     if (source.shape == Shape::Date) return source.width == 4 ? Method::Day : Method::Date;
     return source.shape == Shape::Timestamp && is_utc(source) ? Method::Date : Method::Nulls;
+}
+
+Method to_time(const Source& source) {
+    if (source.shape == Shape::Text) return Method::TimeText;
+    return source.shape == Shape::Time ? Method::Time : Method::Nulls;
 }
 
 bool is_exact_number(const Source& source) {
@@ -95,7 +112,7 @@ Method scalar_method(Cql cql, const Source& source) {
         case Cql::Bigint: return to_integer(source, 8);
         case Cql::Float: return to_floating(source, 4);
         case Cql::Double: return to_floating(source, 8);
-        case Cql::Boolean: return source.shape == Shape::Boolean ? Method::Boolean : Method::Nulls;
+        case Cql::Boolean: return to_boolean(source);
         case Cql::Text:
         case Cql::Varchar: return source.shape == Shape::Text ? Method::Text : Method::Nulls;
         case Cql::Ascii: return source.shape == Shape::Text ? Method::Ascii : Method::Nulls;
@@ -106,10 +123,12 @@ Method scalar_method(Cql cql, const Source& source) {
         case Cql::Inet: return to_inet(source);
         case Cql::Timestamp: return to_timestamp(source);
         case Cql::Date: return to_date(source);
-        case Cql::Time: return source.shape == Shape::Time ? Method::Time : Method::Nulls;
+        case Cql::Time: return to_time(source);
         case Cql::Duration:
             return source.shape >= Shape::Elapsed && source.shape <= Shape::MonthDayNano ? Method::Duration : Method::Nulls;
-        case Cql::Varint: return is_exact_number(source) ? Method::Varint : Method::Nulls;
+        case Cql::Varint:
+            if (source.shape == Shape::Floating) return Method::Whole;
+            return is_exact_number(source) ? Method::Varint : Method::Nulls;
         case Cql::Decimal: return is_exact_number(source) ? Method::Decimal : Method::Nulls;
         default: return Method::Nulls;
     }
@@ -123,6 +142,9 @@ bool Matcher::mismatch(const Target& target, const Source& source, const std::st
     if (target.cql == Cql::Encrypted) hint = ": the column is encrypted";
     if (target.cql == Cql::Date && source.is_zoned) hint = ": its days are those of another zone: cast it to a date";
     if (is_time(target.cql) && source.shape == Shape::Integer) hint = ": cast it to an Arrow type with a time unit";
+    const bool is_real = target.cql == Cql::Float || target.cql == Cql::Double;
+    if (is_real && source.shape == Shape::Decimal) hint = ": cast it to float64";
+    if (target.cql == Cql::Decimal && source.shape == Shape::Floating) hint = ": cast it to decimals or strings";
     return no(path, source.text() + " cannot be written as " + target.text + " without loss" + hint);
 }
 
@@ -156,6 +178,7 @@ bool Matcher::items(const Target& target, const Source& source, const std::strin
 
 // Of a map, or of a list of pairs, from producers without a map type.
 bool Matcher::pairs(const Target& target, const Source& source, const std::string& path, Conversion& out) {
+    if (source.shape == Shape::Struct) return field_pairs(target, source, path, out);
     const bool is_list = source.shape == Shape::List && source.children[0].shape == Shape::Struct;
     if (source.shape != Shape::Map && !(is_list && source.children[0].children.size() == 2)) return mismatch(target, source, path);
     const Source& entries = source.children[0];
@@ -173,8 +196,39 @@ bool Matcher::pairs(const Target& target, const Source& source, const std::strin
     return match(target.children[1], entries.children[1], path + ", values", pair.children[1]) && keys;
 }
 
+// A map with keys of text, of a struct: the names of its fields are the keys, and a null field has no pair.
+bool Matcher::field_pairs(const Target& target, const Source& source, const std::string& path, Conversion& out) {
+    const Cql key = target.children[0].cql;
+    if (key != Cql::Text && key != Cql::Varchar && key != Cql::Ascii) return mismatch(target, source, path);
+    out.method = Method::FieldMap;
+    out.children.resize(source.children.size());
+    bool fits = true;
+    for (size_t i = 0; i < source.children.size(); ++i) {
+        const std::string& name = source.children[i].name;
+        const std::string field = path + ", field '" + name + "'";
+        if (key == Cql::Ascii && !is_ascii(reinterpret_cast<const uint8_t*>(name.data()), name.size())) {
+            fits = no(field, "the name is not ASCII");
+        }
+        out.children[i].from = static_cast<int32_t>(i);
+        fits = match(target.children[1], source.children[i], field, out.children[i]) && fits;
+    }
+    return fits;
+}
+
 bool Matcher::by_position(const Target& target, const Source& source, const std::string& path, Conversion& out) {
     const size_t count = target.children.size();
+    if (source.shape == Shape::List) {
+        if (source.layout == Layout::Fixed && static_cast<size_t>(source.size) != count) return mismatch(target, source, path);
+        out.method = Method::ListFields;
+        out.children.resize(count);
+        bool fits = true;
+        for (size_t i = 0; i < count; ++i) {
+            out.children[i].from = 0;
+            const std::string field = path + ", field " + std::to_string(i);
+            fits = match(target.children[i], source.children[0], field, out.children[i]) && fits;
+        }
+        return fits;
+    }
     if (source.shape != Shape::Struct || source.children.size() != count) return mismatch(target, source, path);
     out.method = Method::Struct;
     out.children.resize(count);
@@ -235,6 +289,28 @@ bool match(
     const Target& target, const Source& source, const std::string& path, Conversion& out, std::vector<std::string>& problems
 ) {
     return Matcher(problems).match(target, source, path, out);
+}
+
+bool match_encoded(
+    const Target& target, const Source& source, const std::string& path, Conversion& out, std::vector<std::string>& problems
+) {
+    out.target = &target;
+    out.source = &source;
+    if (source.shape != Shape::Binary) {
+        problems.push_back(path + ": encoded values must be binary, not " + source.text());
+        return false;
+    }
+    if (target.cql != Cql::Encrypted) {
+        out.method = Method::Bytes;
+        return true;
+    }
+    out.method = Method::Sealed;
+    out.children.resize(1);
+    out.children[0].from = 0;
+    out.children[0].target = target.children.empty() ? &target : target.children.data();
+    out.children[0].source = &source;
+    out.children[0].method = Method::Bytes;
+    return true;
 }
 
 // ---- content of a schema
@@ -391,6 +467,7 @@ void read_metadata(const char* metadata, Source& out) {
 // Handles extensions whose values differ from their storage; others are read as their storage.
 void apply_extension(Source& out) {
     if (out.extension == "arrow.opaque") out.shape = Shape::Other;
+    if (starts_with(out.extension, "pandas.")) out.shape = Shape::Other;  // periods and intervals
     if (out.extension == "arrow.bool8" && out.shape == Shape::Integer && out.width == 1) out.shape = Shape::Boolean;
 }
 

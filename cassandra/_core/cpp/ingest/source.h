@@ -47,8 +47,16 @@ enum class Cql : uint8_t {
     Encrypted = 0x41,
 };
 
+// Treatment of points in time that are more precise than the target type.
+enum class Rounding : uint8_t {
+    Refuse,
+    Floor,
+    Nearest,  // of two equally near ones the even one
+};
+
 struct Target {
     Cql cql = Cql::Custom;
+    Rounding rounding = Rounding::Refuse;
     int32_t dimensions = 0;  // of a vector
     int64_t element = -1;    // bytes of a value of this type in a vector, -1: it has a length prefix
     std::string name;        // of the column or field
@@ -138,8 +146,16 @@ enum class Method : uint8_t {
     Ascii,
     Bytes,
     Integer,  // of another width: range-checked
-    Float,    // exact values only, as for Double
+    Whole,    // whole floating-point numbers as integers, NaN as null
+    Float,    // of floating-point numbers: rounded; of integers: exact values only, as for Double
     Double,
+    IntegerText,
+    FloatText,
+    DoubleText,
+    BooleanText,
+    TimestampText,
+    DateText,
+    TimeText,
     UuidText,
     UuidBytes,
     InetText,
@@ -153,7 +169,9 @@ enum class Method : uint8_t {
     List,  // and set
     Map,   // of a list of Pair
     Pair,
+    FieldMap,   // of a struct, whose fields are the pairs
     Struct,
+    ListFields,  // a list as a tuple: each child reads the items
     Vector,
     Sealed,  // the only child, encrypted by a cipher
 };
@@ -169,5 +187,10 @@ struct Conversion {
 // True if every value of *source*, or every value in range, can be converted to *target*; otherwise the reasons are
 // added to *problems*, with the position *path*. Both types must outlive *out*.
 bool match(const Target& target, const Source& source, const std::string& path, Conversion& out, std::vector<std::string>& problems);
+
+// The same for a column of values that are encoded already: *source* has their bytes.
+bool match_encoded(
+    const Target& target, const Source& source, const std::string& path, Conversion& out, std::vector<std::string>& problems
+);
 
 }  // namespace fastcql::ingest

@@ -101,6 +101,17 @@ public:
         return static_cast<size_t>(((mixed >> 32) * count) >> 32);
     }
 
+    // Two different ones of 0 to count - 1, for a count from 2 to 65535; all pairs are equally likely.
+    struct Two {
+        size_t first, second;
+    };
+    Two two_below(uint32_t count) noexcept {
+        const auto drawn = static_cast<uint32_t>(below(size_t{count} * (count - 1)));
+        const uint32_t first = drawn % count;
+        const uint32_t second = first + 1 + drawn / count;
+        return {first, second < count ? second : second - count};
+    }
+
 private:
     static constexpr uint64_t kStep = 0x9E3779B97F4A7C15u;
 
@@ -119,6 +130,8 @@ private:
     std::atomic<uint64_t> state_;
 };
 
+class HostLoad;
+
 // A host of a route. The references are the owner's.
 struct RouteHost {
     RouteHost() noexcept = default;
@@ -126,6 +139,7 @@ struct RouteHost {
     void* host = nullptr;
     void* average = nullptr;
     void* targets = nullptr;  // a list
+    HostLoad* load = nullptr;
     int8_t distance = 0;
 };
 

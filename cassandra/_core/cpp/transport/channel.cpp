@@ -320,6 +320,13 @@ void Channel::on_scan(Nanos now) {
         opening = state() < State::Open;
         if (opening) next = connect_deadline_;
         next = std::min(next, expire(now, expired));
+        if (admission_.waiter && window_.is_limited()) {
+            if (has_window_room()) {
+                ask(kRoom);
+            } else {
+                next = std::min(next, window_.opens_at(in_flight()));
+            }
+        }
         const Nanos quiet_from = quiet_at(now);
         quiet = quiet_from <= now;
         next = std::min(next, quiet ? now + quiet_after_ : quiet_from);

@@ -33,6 +33,7 @@
 #include <mutex>
 #include <vector>
 
+#include "routing/load.h"
 #include "transport/runtime.h"
 #include "transport/limits.h"
 #include "transport/reason.h"
@@ -40,6 +41,7 @@
 #include "transport/sys.h"
 #include "transport/streams.h"
 #include "transport/outbound.h"
+#include "transport/window.h"
 
 namespace fastcql {
 
@@ -105,6 +107,14 @@ public:
     void set_max_requests(int limit) noexcept { max_requests_.store(limit, std::memory_order_relaxed); }
     // Called before the first request that counts.
     void set_limit(Ref<Limit> limit) noexcept;
+    // Requests count there from now on. *load* is of the shard that this channel leads to, and a part of *host*.
+    void set_load(std::shared_ptr<HostLoad> host, ShardLoad& load) noexcept;
+    // Has the number of requests in flight limited while the server is overloaded, see window.h. Called before the first
+    // request that counts, and after set_load().
+    void follow_overload() noexcept;
+    // How many requests may be in flight to an overloaded server; infinite without a limit.
+    double window() noexcept;
+    bool is_window_full() noexcept;
     // Runtime::quiet is called when a sent request waits and no bytes were received for *patience*: see
     // streams.cpp. Called before the first request that counts.
     void watch_quiet(Nanos patience) noexcept;
@@ -120,6 +130,7 @@ public:
     void hold() noexcept;
     void let_go() noexcept;
     bool held() noexcept;
+    uint64_t submitted() const noexcept { return submitted_.load(std::memory_order_relaxed); }
     uint64_t bytes_sent() const noexcept { return bytes_sent_.load(std::memory_order_relaxed); }
     uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
     // The present time while this side has paused reading: the peer is not silent then.
@@ -216,6 +227,8 @@ private:
     int allocate(Operation* operation, uint32_t attempt, double timeout, bool uses);
     int acquire(Priority priority);
     void release_stream(int stream);
+    bool has_window_room();
+    void wait_for_window();
     void take_waiters(std::vector<Operation*>& waiters);
     void notify_waiters(const std::vector<Operation*>& waiters);
     void give_up(StreamEntry& entry);
@@ -302,6 +315,10 @@ private:
     Admission admission_;
     int held_ = 0;
     Ref<Limit> limit_;
+    std::shared_ptr<HostLoad> host_load_;
+    ShardLoad* load_ = nullptr;
+    bool follows_overload_ = false;
+    OverloadWindow window_;
     Nanos scan_at_ = kNever;
     // No call is made; half of kNever, so that sums do not overflow.
     static constexpr Nanos kNoQuietCheck = kNever / 2;
@@ -323,6 +340,7 @@ private:
     std::atomic<int> in_flight_{0};
     std::atomic<int> orphaned_{0};
     std::atomic<int> max_requests_{kMaxStreams};
+    std::atomic<uint64_t> submitted_{0};  // requests of programs so far; changed inside the mutex
     std::atomic<uint64_t> bytes_sent_{0};
     std::atomic<uint64_t> bytes_received_{0};
     std::atomic<Nanos> last_received_{0};

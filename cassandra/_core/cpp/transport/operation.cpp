@@ -15,7 +15,7 @@ Operation::~Operation() { FASTCQL_COUNT(operations, -1); }
 
 // True if an outcome waits that has an observer. Locked.
 bool Operation::wants_dispatch() const {
-    return has_first_ && (eager_ || queue_ || cold_count_ > 0);
+    return has_first_ && (eager_ || prompt_ || queue_ || cold_count_ > 0);
 }
 
 // Signals a change. True: unpark_all() must follow, outside the lock; once for any number of outcomes that arrive
@@ -186,6 +186,13 @@ bool Operation::ready() noexcept {
     return has_first_;
 }
 
+bool Operation::has_unread(Nanos* arrived) noexcept {
+    Guard guard(lock_);
+    if (!may_be_taken() || finished_.load(std::memory_order_relaxed)) return false;
+    *arrived = first_.arrived;
+    return true;
+}
+
 bool Operation::enter_wait() noexcept {
     Guard guard(lock_);
     if (!pending()) return false;
@@ -277,6 +284,13 @@ int Operation::rearm() noexcept {
     return references;
 }
 
+void Operation::set_prompt(bool watched) noexcept {
+    Guard guard(lock_);
+    prompt_ = true;
+    watched_ = watched;
+    calls_.store(eager_ || watched || queue_, std::memory_order_relaxed);
+}
+
 Next Operation::set_eager(Ref<CompletionQueue>* queue) noexcept {
     Guard guard(lock_);
     eager_ = true;
@@ -290,7 +304,7 @@ Next Operation::attach(Ref<CompletionQueue> new_queue, Ref<CompletionQueue>* tar
     Guard guard(lock_);
     const bool moved = dispatching_ == Dispatching::Queued && new_queue.get() != queue_.get();
     std::swap(queue_, new_queue);  // the old one is released after the lock
-    calls_.store(eager_ || queue_, std::memory_order_relaxed);
+    calls_.store(eager_ || watched_ || queue_, std::memory_order_relaxed);
     if ((moved || may_schedule()) && not_taken_by_waiter() && wants_dispatch()) return route(target);
     return Next::Nothing;
 }
@@ -330,6 +344,8 @@ int Operation::leave_drop_list() noexcept {
 void Operation::reset_in_child() noexcept {
     void* const runtime_object = self;
     const bool eager = eager_;
+    const bool prompt = prompt_;
+    const bool watched = watched_;
     const bool done = finished();
     const bool decides = driver_decides;
     new (this) Operation;
@@ -337,7 +353,9 @@ void Operation::reset_in_child() noexcept {
     self = runtime_object;
     driver_decides = decides;
     eager_ = eager;
-    calls_.store(eager, std::memory_order_relaxed);
+    prompt_ = prompt;
+    watched_ = watched;
+    calls_.store(eager || watched, std::memory_order_relaxed);
     finished_.store(done, std::memory_order_relaxed);
 }
 

@@ -105,6 +105,8 @@ public:
     // returned step, and the outcome holds none.
     Next put_back(Outcome&& outcome);
     bool ready() noexcept;
+    // True if the oldest outcome that was not taken is a plain result.
+    bool has_unread(Nanos* arrived) noexcept;
 
     // The waiting side. enter_wait() is false if there is no need to wait; else sleep, or lead the reactor's turns, as
     // often as still_waiting(), then always leave_wait(). *references* is the number that the caller must drop (it has
@@ -148,6 +150,11 @@ public:
     int rearm() noexcept;
     bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
 
+    // Before a submit: outcomes are processed when they arrive, as if the operation were eager; but a waiter or an event
+    // loop takes them, if there is one and they are plain. *watched*: the I/O thread polls if no other thread does; not
+    // needed if the caller is about to wait.
+    void set_prompt(bool watched) noexcept;
+
     // Change the processing thread. For an outcome that is present already the caller adds a reference and performs the
     // returned step.
     Next set_eager(Ref<CompletionQueue>* queue) noexcept;
@@ -189,6 +196,8 @@ private:
     std::atomic<uint32_t> signal_{0};  // changes with every outcome and with finish()
     std::atomic<bool> finished_{false};
     bool eager_ = false;
+    bool prompt_ = false;
+    bool watched_ = false;  // prompt
     bool in_drop_list_ = false;
     Dispatching dispatching_ = Dispatching::Idle;
     uint16_t waiters_ = 0;

@@ -11,6 +11,8 @@
 // would, and the scan reads times that are recorded anyway.
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -101,6 +103,17 @@ bool sets_keyspace(const Frame& frame) {
     return frame.opcode == kResult && plain && frame.length >= 4 && load32(frame.body) == kSetKeyspace;
 }
 
+// True if *frame* is the error OVERLOADED. A compressed body begins with its length, and then has the code as literals:
+// neither LZ4 nor Snappy can encode these bytes otherwise.
+bool rejects_overload(const Frame& frame) {
+    constexpr uint8_t kOverloaded[] = {0, 0, 0x10, 0x01};
+    constexpr uint32_t kPrefix = 8;
+    if (frame.opcode != kError || (frame.flags & (kTracing | kPayload | kWarning)) != 0) return false;
+    const bool compressed = (frame.flags & kCompressed) != 0 && frame.version < 5;
+    const uint8_t* const end = frame.body + std::min(frame.length, (compressed ? kPrefix : 0) + 4);
+    return std::search(frame.body, end, std::begin(kOverloaded), std::end(kOverloaded)) != end;
+}
+
 Ref<Reason> unknown_keyspace() {
     return Ref<Reason>::adopt(new Reason(
         Reason::Kind::Keyspace, "a USE was abandoned: the keyspace of the connection is unknown"));
@@ -122,9 +135,12 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bo
     entry.position = queue_.position();
     entry.uses = uses;
     entry.limited = limit_ && operation->priority != Priority::Driver;
+    entry.load = operation->priority != Priority::Driver ? load_ : nullptr;
+    if (entry.load) entry.load->begin(entry.started);
     entry.state = StreamState::Waiting;
     FASTCQL_COUNT(requests, 1);
     in_flight_.fetch_add(1, std::memory_order_relaxed);
+    if (operation->priority != Priority::Driver) submitted_.store(submitted() + 1, std::memory_order_relaxed);
     if (operation->calls()) watch_wanted_ = true;
     const Nanos scan_due = std::min(entry.deadline, entry.started + quiet_after_);
     if (scan_due < scan_at_) {
@@ -138,7 +154,7 @@ int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bo
 // waiters.
 int Channel::acquire(Priority priority) {
     if (priority == Priority::Driver) return ids_.acquire(kMaxStreams);
-    if (held_ > 0 || (admission_.has_queue && priority != Priority::First)) return -1;
+    if (held_ > 0 || (admission_.has_queue && priority != Priority::First) || !has_window_room()) return -1;
     const int stream = ids_.acquire(max_requests());
     if (stream >= 0 && limit_ && !limit_->take(priority)) {
         ids_.release(stream);
@@ -151,9 +167,45 @@ int Channel::acquire(Priority priority) {
 void Channel::release_stream(int stream) {
     StreamEntry& entry = entries_[static_cast<size_t>(stream)];
     const bool waited = entry.limited && limit_->give();
-    if (waited || admission_.waiter) ask(kRoom);
+    if (waited || (admission_.waiter && has_window_room())) {
+        ask(kRoom);
+    } else {
+        wait_for_window();
+    }
+    if (entry.load) entry.load->end();
     entry = StreamEntry{};
     ids_.release(stream);
+}
+
+// Locked.
+bool Channel::has_window_room() {
+    return !window_.is_limited() || window_.has_room(in_flight(), monotonic_now());
+}
+
+// Locked; leave() must follow. Has the channel scanned when requests in the admission queue can be sent though none ends.
+void Channel::wait_for_window() {
+    if (!admission_.waiter || !window_.is_limited()) return;
+    const Nanos opens_at = window_.opens_at(in_flight());
+    if (opens_at < scan_at_) {
+        scan_at_ = opens_at;
+        ask(kScan);
+    }
+}
+
+void Channel::follow_overload() noexcept {
+    Lock lock(mutex_);
+    follows_overload_ = load_ != nullptr;
+}
+
+double Channel::window() noexcept {
+    Lock lock(mutex_);
+    return window_.is_limited() ? window_.size() : std::numeric_limits<double>::infinity();
+}
+
+bool Channel::is_window_full() noexcept {
+    if (!window_.is_limited()) return false;
+    Lock lock(mutex_);
+    return !has_window_room();
 }
 
 void Channel::set_limit(Ref<Limit> limit) noexcept {
@@ -161,14 +213,23 @@ void Channel::set_limit(Ref<Limit> limit) noexcept {
     limit_ = std::move(limit);
 }
 
+void Channel::set_load(std::shared_ptr<HostLoad> host, ShardLoad& load) noexcept {
+    Lock lock(mutex_);
+    if (host_load_) return;  // requests may count there
+    host_load_ = std::move(host);
+    load_ = &load;
+}
+
 Wait Channel::wait_for_stream(Operation* waiter) noexcept {
     Lock lock(mutex_);
     if (state() >= State::Closing) return Wait::Room;
     admission_.has_queue = true;
-    if (held_ == 0 && ids_.lowest() < max_requests()) return Wait::Room;
-    if (admission_.waiter) return Wait::Known;
-    admission_.waiter = waiter;
-    return Wait::Armed;
+    if (held_ == 0 && ids_.lowest() < max_requests() && has_window_room()) return Wait::Room;
+    const bool known = admission_.waiter != nullptr;
+    if (!known) admission_.waiter = waiter;
+    wait_for_window();
+    leave(lock);
+    return known ? Wait::Known : Wait::Armed;
 }
 
 void Channel::hold() noexcept {
@@ -282,6 +343,8 @@ Nanos Channel::expire(Nanos now, std::vector<EndedRequest>& expired) {
             continue;
         }
         expired.push_back({entry.operation, entry.attempt, false, now - entry.started});
+        if (follows_overload_ && entry.load && !queue_.still_queued(entry.position))
+            window_.timed_out(entry.started, now, entry.load->usual.get(), in_flight());
         give_up(entry);
         expired.back().sent = entry.state == StreamState::Orphaned;
     }
@@ -293,6 +356,7 @@ void Channel::take_requests(ChannelClosing& closing) {
     const Nanos now = monotonic_now();
     for (StreamEntry& entry : entries_) {
         if (std::exchange(entry.limited, false)) limit_->give();
+        if (ShardLoad* const load = std::exchange(entry.load, nullptr)) load->end();
         if (entry.state != StreamState::Waiting) continue;
         closing.requests.push_back({entry.operation, entry.attempt, !unsent(entry), now - entry.started});
         entry.operation = nullptr;
@@ -321,6 +385,14 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
         if (frame.opcode == kError) text += "; it is an error: " + error_text(frame);
         *fault = Fault::protocol(std::move(text));
         return false;
+    }
+    if (entry->load) {
+        const Nanos now = last_received();
+        entry->load->answered(now - entry->started, now, frame.opcode == kError);
+        if (follows_overload_ && entry->state == StreamState::Waiting) {
+            const Nanos usual = entry->load->usual.get();
+            window_.answered(entry->started, now, usual, in_flight() + 1, rejects_overload(frame));
+        }
     }
     release_stream(frame.stream);
     return true;

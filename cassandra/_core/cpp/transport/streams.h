@@ -9,6 +9,7 @@
 namespace fastcql {
 
 class Operation;
+struct ShardLoad;
 
 constexpr int kMaxStreams = 32768;
 
@@ -66,6 +67,7 @@ struct StreamEntry {
     StreamState state = StreamState::Free;
     bool uses = false;     // changes the keyspace of the connection
     bool limited = false;  // has a place in the channel's limit
+    ShardLoad* load = nullptr;  // counts it
 };
 
 }  // namespace fastcql

@@ -1,9 +1,8 @@
-// The few services that differ between POSIX systems: clock, parking of threads, wake-up descriptors, pollers, sockets.
+// The few services that differ between POSIX systems: parking of threads, wake-up descriptors, pollers, sockets.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/clock.h"
 #include "transport/segments.h"
 
 // FASTCQL_PORTABLE: the calls of all POSIX systems in place of Linux's own. FASTCQL_KQUEUE: there is a kqueue.
@@ -19,17 +19,6 @@
 #endif
 
 namespace fastcql {
-
-using Nanos = int64_t;
-constexpr Nanos kNever = INT64_MAX;
-constexpr Nanos kMillisecond = 1000 * 1000;
-constexpr Nanos kSecond = 1000 * kMillisecond;
-
-inline Nanos monotonic_now() noexcept {
-    timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return static_cast<Nanos>(ts.tv_sec) * kSecond + ts.tv_nsec;
-}
 
 // The time *seconds* after *now*; large (or not finite) values become kNever.
 inline Nanos deadline_after(Nanos now, double seconds) noexcept {
