@@ -374,7 +374,10 @@ class Metadata(MetadataFields):
 
     def schema_target(self, event: Mapping[str, Any]) -> SchemaTarget:
         """Return the part of the schema to read after a schema change event. An unknown keyspace is read completely."""
-        target = SchemaTarget.from_event(event)
+        return self.complete_target(SchemaTarget.from_event(event))
+
+    def complete_target(self, target: SchemaTarget) -> SchemaTarget:
+        """Return the target to read for *target*: the whole keyspace if it is not known (any more, or yet)."""
         if target.kind == EVERYTHING or target.keyspace is None or target.keyspace in self.keyspaces:
             return target
         if target.dropped:

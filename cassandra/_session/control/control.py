@@ -348,9 +348,11 @@ class ControlConnection:
         if connection is None:
             return  # the next one reads the whole schema anyway
         later = self._cluster.schema_changes.pending_targets()
+        complete = self._cluster.metadata.complete_target  # now: the keyspace may have been read since the event
         pending = [one for one in self.events.take_pending_schema() if not any(covers(other, one) for other in later)]
         if pending and not self._try_refresh(
-            lambda: self.refresher.schema(connection, reduce_targets(pending)), self._schema_refresh
+            lambda: self.refresher.schema(connection, reduce_targets([complete(one) for one in pending])),
+            self._schema_refresh,
         ):
             self.events.restore_schema(pending)
         else:

@@ -110,13 +110,12 @@ class EventRouter:
     # ---- schema
 
     def _on_schema_change(self, args: dict[str, Any]) -> None:
-        metadata = self._cluster.metadata
         if (args.get("change_type"), args.get("target_type")) == (SchemaChangeType.CREATED, SchemaTargetType.KEYSPACE):
             self._cluster.membership.keyspaces_created((args["keyspace"],))
         if self._cluster.schema_event_refresh_window >= 0 and self._cluster.schema_metadata_enabled:
-            self.add_pending_schema([metadata.schema_target(args)])
+            self.add_pending_schema([SchemaTarget.from_event(args)])
         elif args.get("change_type") != SchemaChangeType.CREATED:
-            metadata.schema_not_read(SchemaTarget.from_event(args))
+            self._cluster.metadata.schema_not_read(SchemaTarget.from_event(args))
 
     def add_pending_schema(self, targets: list[SchemaTarget]) -> None:
         """Read *targets* within the window."""

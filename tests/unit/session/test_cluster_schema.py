@@ -291,3 +291,30 @@ def test_changes_of_one_refresh_are_published_together(fake: FakeCluster, monkey
             fake.push("SCHEMA_CHANGE", "CREATED", "TABLE", "ks", name)
         eventually(lambda: set(cluster.metadata.keyspaces["ks"].tables) == {"a", "b", "t"})
     assert refused == [{"t"}] * 3
+
+
+def test_an_event_during_the_first_read_of_a_keyspace(
+    cluster: Cluster, fake: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is fetched for itself: objects that the program has got since are not replaced by reading all again."""
+    monkeypatch.setattr("cassandra._session.control.events.random", lambda: 1.0)  # the whole window
+    cluster.schema_event_refresh_window = 3600
+    cluster.connect()
+    events = cluster.control_connection.events
+    fake.add_table("fresh", "t", "k")
+    fake.add_table("fresh", "u", "k")
+
+    def push(node: Any, connection: Any, request: Any, text: str) -> bool:
+        if "system_schema.tables" in text and not events._schema:
+            fake.push("SCHEMA_CHANGE", "CREATED", "TABLE", "fresh", "t")
+            eventually(lambda: events._schema)
+        return False
+
+    fake.on_query = push
+    cluster.refresh_keyspace_metadata("fresh")
+    fake.on_query = None
+    keyspace = cluster.metadata.keyspaces["fresh"]
+    t, u = keyspace.tables["t"], keyspace.tables["u"]
+    as_driver(events._refresh_schema)  # the events' window passes
+    eventually(lambda: keyspace.tables["t"] is not t)
+    assert cluster.metadata.keyspaces["fresh"] is keyspace and keyspace.tables["u"] is u

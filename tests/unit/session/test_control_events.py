@@ -85,10 +85,8 @@ def test_clients_spread_their_reads_of_a_change() -> None:
 
     window = Cluster.schema_event_refresh_window
     for _ in range(1000):
-        metadata = SimpleNamespace(schema_target=SchemaTarget.from_event)
         cluster: Any = SimpleNamespace(
-            is_shutdown=False, schema_event_refresh_window=window, schema_metadata_enabled=True, metadata=metadata,
-            scheduler=Scheduler(),
+            is_shutdown=False, schema_event_refresh_window=window, schema_metadata_enabled=True, scheduler=Scheduler(),
         )  # fmt: skip
         args = {"change_type": "CREATED", "target_type": "TABLE", "keyspace": "ks", "table": "t"}
         as_driver(EventRouter(cluster, cluster).on_event, EventMessage("SCHEMA_CHANGE", args))
