@@ -109,6 +109,7 @@ class ConnectionBase:
     dialect: Any  # determines the encoding of an EXECUTE
     results: Any  # a ResultDecoder
     reactor: Any
+    shard: Any  # int or None; see Connection
     channel: Channel | None  #: Sends and receives frames, in native code; None before it is open.
     direct: Channel | None
     """The channel, if it takes frames unmodified; None: :meth:`submit` transforms them."""
@@ -201,28 +202,30 @@ class SpanGate:
         trace flags and validity can be read as its items at *flags_at* and *valid_at*."""
     def __call__(self) -> bool: ...
 
+class Tracked:
+    def __init__(self, tracker: Any) -> None: ...
+
 class RequestObserver:
     """See ``observers.pxi``. Pages are reported if they are tracked or slow."""
 
     threshold: Final[float]  # seconds
     gate: Final[Any]
-    def __init__(self, threshold: float, gate: Any) -> None:
-        """*gate*: None, or True, or a function that returns True for requests that are to be tracked."""
+    tracker: Final[Any]
+    def __init__(
+        self, threshold: float, gate: Any, tracker: Any, kind: type[Any], attempt_kind: type[Any], cancelled: type[Any]
+    ) -> None: ...  # fmt: skip
     def will_wait(self) -> None: ...  # the calling thread waits for the request that it makes next
     def selects(self) -> bool: ...  # true if the request that the calling thread is about to make is to be tracked
     def observe(self, request: Any) -> None:
         """Observe the current page of *request*. On a caller's thread, before it is sent."""
-    def begin(self, request: Any, waits: bool) -> None:
-        """Override. A tracked page of *request* begins, on a caller's thread, which *waits* for it."""
-    def sending(self, request: Any, attempt: Attempt) -> None:
-        """Override. *attempt* of a tracked page is about to be sent. Any thread."""
+    def sending(self, request: Any, attempt: Attempt, speculative: bool = False) -> None:
+        """*attempt* of *request* is about to be sent. Any thread."""
     def ended(self, request: Any, attempt: Attempt, error: BaseException | None) -> None:
-        """Override. *attempt* of a tracked page has an outcome, or could not be sent."""
-    def tracked_ended(
-        self, request: Any, tracked: Any, answered: Attempt | None, error: BaseException | None, elapsed: float
-    ) -> None:
-        """Override. A page of *request* has ended, whose ``_tracked`` was *tracked*; *answered*: by the response to
-        this attempt, if that was not reported yet. On any thread. Called again if a signal handler interrupts it."""
+        """*attempt* of *request* has an outcome, or could not be sent. Any thread."""
+    def failed(self, tracker: Any, name: str) -> None:
+        """Override. The method *name* of *tracker* has raised the current exception."""
+    def _begin_bulk(self, request: Any, host: Any, shard: int | None) -> Tracked | None: ...
+    def _end_bulk(self, request: Any, tracked: Tracked, error: BaseException | None, elapsed: float) -> None: ...
     def slow_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
         """Override. A slow page has ended. On the I/O thread."""
 
@@ -280,7 +283,7 @@ class Request(Operation):
     coordinator_host: Any  #: The host that has responded; None before.
     _picked: Any
     _tracking: Any
-    _tracked: Any
+    _tracked: Final[Tracked | None]
     _latency_recorder: Callable[[Any, float, bool], None] | None
     def _track_latency(self, tracker: SpeculationTracker) -> None:
         """Have *tracker* record the latency of the current page, and count it in the budget, unless that was done."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from concurrent.futures import CancelledError
 from contextvars import copy_context
 from time import monotonic, time_ns
@@ -224,22 +225,24 @@ class OpenTelemetry(RequestTracker):
         #: See :class:`~cassandra.metrics.RequestTracker`.
         self.selects = _gate(self._start_span.__self__, root_spans, self._duration is not None)  # type: ignore[method-assign]
         self._statements: dict[tuple[Any, ...], tuple[str, Attributes]] = {}
-        self._hosts: dict[tuple[Any, ...], Attributes] = {}  # by endpoint, datacenter and id: no host is kept alive
+        # By id(host), with what they derive from: no host is kept alive, and another one may get its id.
+        self._hosts: dict[int, tuple[Any, str | None, Any, Attributes]] = {}
 
     # ---- requests
 
     def on_request(self, request: ResponseFuture | BulkRequest) -> RequestTracker | Literal[False]:
         """Begin the span of *request*."""
-        scope = getattr(self._get_current_span(), "instrumentation_scope", None)
-        if scope is not None and scope.name == OTHER_INSTRUMENTATION:
-            return False
+        if OTHER_INSTRUMENTATION in sys.modules:
+            scope = getattr(self._get_current_span(), "instrumentation_scope", None)
+            if scope is not None and scope.name == OTHER_INSTRUMENTATION:
+                return False
         name, attributes = self._described(request)
         passed = monotonic() - request._start_time
         started = time_ns() - int(passed * 1e9)
         span = self._start_span(name, None, self._kind, attributes, None, started)
-        if span.is_recording() or self._duration is not None:
+        if span.is_recording():
             return _TracedRequest(self, span, attributes, started)
-        return False
+        return False if self._duration is None else _TracedRequest(self, None, attributes, started)
 
     def _message(self, error: BaseException) -> str:
         """Return the message of *error*; without the part that may quote literals of the statement."""
@@ -252,15 +255,23 @@ class OpenTelemetry(RequestTracker):
     def _described(self, request: ResponseFuture | BulkRequest) -> tuple[str, Attributes]:
         """Return the name of the span of *request*, and the attributes that it begins with."""
         query: Any
+        session_keyspace = request.session.keyspace
         if isinstance(request, BulkRequest):
             query, level, size = request.query, request.consistency_level, request.page_size
         elif (plan := request._execute_plan) is not None and request._is_on_fast_path:
-            query, level, size = plan.prepared, plan.levels[0], plan.fetch_size
+            if plan.description is None or plan.description[0] != session_keyspace:
+                described = self._of_statement(plan.prepared, plan.levels[0], plan.fetch_size, session_keyspace)
+                plan.description = session_keyspace, described
+            return plan.description[1]
         else:
             content = request._execution.content
             query, level = content.statement, content.consistency
             size = getattr(content.message, "fetch_size", None)
-        session_keyspace = request.session.keyspace
+        return self._of_statement(query, level, size, session_keyspace)
+
+    def _of_statement(
+        self, query: Any, level: int | None, size: int | None, session_keyspace: str | None
+    ) -> tuple[str, Attributes]:
         if isinstance(query, BoundStatement):
             idempotent, query = query.is_idempotent, query.prepared_statement
         else:
@@ -340,25 +351,27 @@ class OpenTelemetry(RequestTracker):
         return description.summary or keyspace or "cassandra", self._named(found)
 
     def _host_attributes(self, host: Host) -> Attributes:
-        key = (host.endpoint, host.datacenter, host.host_id)
-        known = self._hosts.get(key)
-        if known is None:
-            address, port = host.endpoint.address, host.endpoint.port
-            found: Attributes = {SERVER_ADDRESS: address}
+        endpoint, datacenter, host_id = host.endpoint, host.datacenter, host.host_id
+        known = self._hosts.get(id(host))
+        if known is not None and known[0] is endpoint and known[1] == datacenter and known[2] is host_id:
+            return known[3]
+        address, port = endpoint.address, endpoint.port
+        found: Attributes = {SERVER_ADDRESS: address}
+        if port is not None:
+            found[SERVER_PORT] = port
+        if is_numeric(address):
+            found[PEER_ADDRESS] = address
             if port is not None:
-                found[SERVER_PORT] = port
-            if is_numeric(address):
-                found[PEER_ADDRESS] = address
-                if port is not None:
-                    found[PEER_PORT] = port
-            if host.datacenter is not None:
-                found[COORDINATOR_DC] = host.datacenter
-            if host.host_id is not None:
-                found[COORDINATOR_ID] = str(host.host_id)
-            if len(self._hosts) >= KEPT:
-                self._hosts.clear()
-            known = self._hosts[key] = self._named(found)
-        return known
+                found[PEER_PORT] = port
+        if datacenter is not None:
+            found[COORDINATOR_DC] = datacenter
+        if host_id is not None:
+            found[COORDINATOR_ID] = str(host_id)
+        if len(self._hosts) >= KEPT:
+            self._hosts.clear()
+        found = self._named(found)
+        self._hosts[id(host)] = (endpoint, datacenter, host_id, found)
+        return found
 
     def _named(self, attributes: Attributes) -> Attributes:
         """Return *attributes*, with their old names as well if that is chosen."""
@@ -392,7 +405,8 @@ def _error_attributes(error: BaseException) -> Attributes:
 
 
 class _TracedRequest(RequestTracker):
-    """The *span* of one request, which has *started* at so many nanoseconds since 1970."""
+    """The *span* of one request, which has *started* at so many nanoseconds since 1970; None: only its duration is
+    recorded."""
 
     __slots__ = ("_attributes", "_events", "_owner", "_span", "_speculative", "_started")
 
@@ -418,7 +432,7 @@ class _TracedRequest(RequestTracker):
             self._add_event("attempt failed", {**host, **_error_attributes(error)})
 
     def _add_event(self, name: str, attributes: Attributes) -> None:
-        if self._events < MOST_EVENTS:
+        if self._span is not None and self._events < MOST_EVENTS:
             self._events += 1
             self._span.add_event(name, attributes)
 
@@ -429,7 +443,7 @@ class _TracedRequest(RequestTracker):
         found = owner._host_attributes(host) if host is not None else {}
         if error is not None:
             found = {**found, **_error_attributes(error)}
-        if span.is_recording():
+        if span is not None:
             span.set_attributes(found)
             if self._speculative:
                 span.set_attributes(owner._named({SPECULATIVE: self._speculative}))

@@ -81,31 +81,112 @@ cdef class SpanGate:
         return self.unsampled if is_valid else self.roots
 
 
+@cython.final
+cdef class Tracked:
+    """Data of a page that *tracker* gets, which is called about it: its attempts in flight by number."""
+
+    cdef object tracker
+    cdef dict attempts
+    cdef bint is_over
+
+    def __init__(self, tracker):
+        self.tracker = tracker
+        self.attempts = {}
+
+
 cdef class RequestObserver:
-    """Observer of the requests of a session. *threshold*: seconds from which on a request is slow; *gate*: None if there
-    is no tracker, True if it gets all requests, or a function that returns True for the request about to begin."""
+    """Observer of the requests of a session. *threshold*: seconds from which on a request is slow; *tracker*: gets the
+    requests that *gate* selects: None if there is no tracker, True for all requests, or a function that returns True for
+    the request about to begin. *kind*: the class RequestTracker; *attempt_kind*: the tuple that describes an attempt to
+    it. Exceptions of a tracker are passed to ``failed()``."""
 
     cdef readonly double threshold
     cdef readonly object gate
+    cdef readonly object tracker
+    cdef object kind
+    cdef type attempt_kind
+    cdef object cancelled  # makes the error of an attempt whose response is not needed any more
 
-    def __init__(self, double threshold, gate):
+    def __init__(self, double threshold, gate, tracker, kind, type attempt_kind not None, cancelled):
         self.threshold = threshold
         self.gate = gate
-
-    cpdef object begin(self, Request request, bint waits):
-        raise NotImplementedError
-
-    cpdef object sending(self, Request request, Attempt attempt):
-        raise NotImplementedError
-
-    cpdef object ended(self, Request request, Attempt attempt, error):
-        raise NotImplementedError
-
-    cpdef object tracked_ended(self, Request request, tracked, Attempt answered, error, double elapsed):
-        raise NotImplementedError
+        self.tracker = tracker
+        self.kind = kind
+        self.attempt_kind = attempt_kind
+        self.cancelled = cancelled
 
     cpdef object slow_ended(self, Request request, error, double elapsed):
         raise NotImplementedError
+
+    cpdef object failed(self, tracker, str name):
+        raise NotImplementedError
+
+    cdef object call(self, tracker, str name, tuple arguments):
+        try:
+            return getattr(tracker, name)(*arguments)
+        except Exception:
+            self.failed(tracker, name)
+            return None
+
+    cdef Tracked begin(self, request):
+        """Report the begin of *request*; None if the tracker does not get the rest."""
+        chosen = self.call(self.tracker, "on_request", (request,))
+        if chosen is False:
+            return None
+        return Tracked(chosen if isinstance(chosen, self.kind) else self.tracker)
+
+    cdef int send(self, Tracked tracked, request, number, host, shard, bint speculative) except -1:
+        attempt = self.attempt_kind(number, host, shard, seconds_now(), speculative)
+        tracked.attempts[number] = attempt
+        self.call(tracked.tracker, "on_attempt", (request, attempt))
+        return 0
+
+    cdef int end_attempt(self, Tracked tracked, request, number, error) except -1:
+        attempt = tracked.attempts.pop(number, None)
+        if attempt is not None:
+            self.call(tracked.tracker, "on_attempt_end", (request, attempt, error))
+        return 0
+
+    cpdef object sending(self, Request request, Attempt attempt, bint speculative=False):
+        cdef Tracked tracked = request._tracked
+        if tracked is not None:
+            self.send(tracked, request, attempt.number, attempt.host, attempt.connection.shard, speculative)
+
+    cpdef object ended(self, Request request, Attempt attempt, error):
+        cdef Tracked tracked = request._tracked
+        if tracked is not None:
+            self.end_attempt(tracked, request, attempt.number, error)
+
+    cdef int tracked_ended(self, request, Tracked tracked, Attempt answered, error, double elapsed) except -1:
+        """A signal handler may interrupt it; then it is called again."""
+        if tracked.is_over:
+            return 0
+        if answered is not None:
+            self.end_attempt(tracked, request, answered.number, None)
+        if tracked.attempts:
+            for number in list(tracked.attempts):
+                self.end_attempt(tracked, request, number, self.cancelled() if error is None else error)
+        tracked.is_over = True
+        self.call(tracked.tracker, "on_request_end", (request, error, elapsed))
+        return 0
+
+    # ---- requests of scans and ingests
+
+    def _begin_bulk(self, request, host, shard):
+        """Report that *request* is about to be sent to *host*, if that is not None. Return its data; None if the tracker
+        does not get it."""
+        if not self.is_selecting():
+            return None
+        cdef Tracked tracked = self.begin(request)
+        if tracked is not None and host is not None:
+            self.send(tracked, request, 0, host, shard, False)
+        return tracked
+
+    def _end_bulk(self, request, Tracked tracked not None, error, double elapsed):
+        self.end_attempt(tracked, request, 0, error)
+        self.tracked_ended(request, tracked, None, error, elapsed)
+
+    # ---- requests of a session
 
     def will_wait(self):
         """The calling thread waits for the request that it makes next."""
@@ -124,7 +205,9 @@ cdef class RequestObserver:
         request._tracking = self
         request._tracked = None
         if self.is_selecting():
-            self.begin(request, waits)
+            tracked = request._tracked = self.begin(request)
+            if tracked is not None:
+                request.core.set_prompt(not waits)
         return 0
 
     cdef bint is_selecting(self) except -1:

@@ -23,7 +23,7 @@ cdef class _PageEnd:
     cdef tuple outcome
     cdef tuple waiters  # of loops that have no queue
     cdef double elapsed
-    cdef object tracked  # of the request
+    cdef Tracked tracked  # of the request
     cdef bint is_counted  # by the caller that has concluded it: only the tracker gets it
     cdef Attempt answered  # the attempt that a tracked page ended by, if that was not reported yet
     cdef tuple timers

@@ -91,7 +91,7 @@ cdef class Request(Operation):
     cdef public object _picked
     # observers; None if there are none
     cdef public RequestObserver _tracking
-    cdef public object _tracked  # data of the tracker; None if the tracker does not get this page, or has got its end
+    cdef readonly Tracked _tracked  # data of the tracker; None if the tracker does not get this page, or has got its end
     cdef public object _latency_recorder
     cdef _TrackedLatency tracked_latency  # of the current page; see speculation.pxi
     cdef public object _ending  # called instead of ``_end``

@@ -426,11 +426,10 @@ class Sending:
         if not request._register(attempt):
             return True
         request.attempted_hosts.append(attempt.host)
-        tracking = None if request._tracked is None else request._tracking
         try:
             frame = self.content.frame_for(request.session, attempt)
-            if tracking is not None:
-                tracking.sending(request, attempt)
+            if request._tracked is not None:
+                request._tracking.sending(request, attempt, number > 0 and self.is_speculating)
             later = aio.may_wait(attempt.connection)
             attempt.started = monotonic()
             attempt.stream = attempt.connection.submit(frame, request, number, remaining, later)
@@ -440,8 +439,8 @@ class Sending:
             request._drop_attempt(number)
             _remove_last(request.attempted_hosts, attempt.host)
             self.errors[attempt.host] = error
-            if tracking is not None:
-                tracking.ended(request, attempt, error)
+            if request._tracked is not None:
+                request._tracking.ended(request, attempt, error)
             return False
         except Exception as error:  # encoding failed, as it would for every host
             request._drop_attempt(number)

@@ -1,9 +1,9 @@
 """Observers of requests and attempts: request trackers, the log of slow requests, and latencies for policies.
 
 L5. A session whose cluster has a ``request_tracker`` or a ``slow_request_threshold`` has a :class:`Tracking`. Native
-code asks it for each request (``transport_parts/observers.pxi``): a request that the tracker selects is *tracked*, and
-its outcomes are processed when they arrive; of any other request only the time is compared with the threshold. Both
-kinds use the fast path. Other sessions have no cost. Exceptions of a tracker are logged and have no other effect.
+code calls the tracker (``transport_parts/observers.pxi``): a request that it selects is *tracked*, and its outcomes are
+processed when they arrive; of any other request only the time is compared with the threshold. Both kinds use the fast
+path. Other sessions have no cost. Exceptions of a tracker are logged and have no other effect.
 
 Requests of a latency aware policy have its latency recorder (``latency_recorder``), which is called with the duration
 of each attempt, from sending to the arrival of the response, independently of the time at which the response is
@@ -15,16 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import CancelledError
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cassandra._base.logs import get_logger
 from cassandra._base.objects import public
-from cassandra._core.transport import RequestObserver
+from cassandra._core.transport import RequestObserver, Tracked
 from cassandra._routing.policies.router import PickingRouter
 
 if TYPE_CHECKING:
-    from cassandra._core.transport import Attempt
     from cassandra._routing.host import Host
     from cassandra._routing.policies import Router
     from cassandra._session.session import Session
@@ -118,74 +116,15 @@ class BulkRequest:
         self._tracked: Tracked | None = None
 
 
-class Tracked:
-    """Data of a tracked request: the *tracker* that is called, and its attempts in flight by number."""
-
-    __slots__ = ("attempts", "is_over", "tracker")
-
-    def __init__(self, tracker: Any) -> None:
-        self.attempts: dict[int, TrackedAttempt] | None = None
-        self.tracker: Any = tracker
-        self.is_over = False
-
-
 class Tracking(RequestObserver):
     """Calls *tracker* (may be None), and logs requests that take *threshold* seconds (None: logs none)."""
 
     def __init__(self, tracker: RequestTracker | None, threshold: float | None) -> None:
-        super().__init__(math.inf if threshold is None else threshold, _gate_of(tracker))
-        self._tracker = tracker
+        limit = math.inf if threshold is None else threshold
+        super().__init__(limit, _gate_of(tracker), tracker, RequestTracker, TrackedAttempt, CancelledError)
 
-    def begin(self, request: ResponseFuture, waits: bool) -> None:
-        if self._begin(request):
-            request._set_prompt(not waits)
-
-    def _begin(self, request: Any) -> bool:
-        """Report the begin of *request*. Return True if the tracker gets the rest too."""
-        tracked = Tracked(self._tracker)
-        chosen = _call(self._tracker, "on_request", request)
-        if chosen is False:
-            return False
-        if isinstance(chosen, RequestTracker):
-            tracked.tracker = chosen
-        request._tracked = tracked
-        return True
-
-    def sending(self, request: ResponseFuture, attempt: Attempt) -> None:
-        speculative = attempt.number > 0 and request._execution.sending.is_speculating
-        self._send(
-            request, TrackedAttempt(attempt.number, attempt.host, attempt.connection.shard, monotonic(), speculative)
-        )
-
-    def _send(self, request: Any, attempt: TrackedAttempt) -> None:
-        tracked: Tracked | None = request._tracked
-        if tracked is not None:
-            if tracked.attempts is None:
-                tracked.attempts = {}
-            tracked.attempts[attempt.number] = attempt
-            _call(tracked.tracker, "on_attempt", request, attempt)
-
-    def ended(self, request: ResponseFuture, attempt: Attempt, error: BaseException | None) -> None:
-        tracked: Tracked | None = request._tracked
-        if tracked is not None:
-            _end_attempt(request, tracked, attempt.number, error)
-
-    def tracked_ended(
-        self,
-        request: Any,
-        tracked: Tracked,
-        answered: Attempt | None,
-        error: BaseException | None,
-        elapsed: float,
-    ) -> None:
-        if tracked.is_over:
-            return
-        if answered is not None:
-            _end_attempt(request, tracked, answered.number, None)
-        for number in list(tracked.attempts or ()):
-            _end_attempt(request, tracked, number, error or CancelledError())
-        tracked.is_over = True
-        _call(tracked.tracker, "on_request_end", request, error, elapsed)
+    def failed(self, tracker: Any, name: str) -> None:
+        log.exception("%s.%s raised", type(tracker).__name__, name)
 
     def slow_ended(self, request: ResponseFuture, error: BaseException | None, elapsed: float) -> None:
         attempts = len(request.attempted_hosts)
@@ -198,12 +137,10 @@ class Tracking(RequestObserver):
     ) -> BulkRequest | None:
         """Report that *request* is about to be sent, to *host* if it is a page, and return it; None if the tracker does
         not get it."""
-        if not (self.selects() and self._begin(request)):
-            return None
         if host is not None:
             request.attempted_hosts.append(host)
-            self._send(request, TrackedAttempt(0, host, shard, monotonic()))
-        return request
+        request._tracked = self._begin_bulk(request, host, shard)
+        return None if request._tracked is None else request
 
     def end_bulk(
         self, request: BulkRequest, host: Host | None, rows: int, error: BaseException | None, elapsed: float
@@ -212,8 +149,7 @@ class Tracking(RequestObserver):
         request.coordinator_host = host
         request.rows = rows
         assert request._tracked is not None
-        _end_attempt(request, request._tracked, 0, error)
-        self.tracked_ended(request, request._tracked, None, error, elapsed)
+        self._end_bulk(request, request._tracked, error, elapsed)
 
     def log_slow(
         self, text: str, attempts: int, host: Host | None, error: BaseException | None, elapsed: float
@@ -236,20 +172,6 @@ def _gate_of(tracker: RequestTracker | None) -> Any:
         return None
     selects: Any = getattr(tracker, "selects", None)  # another class may have the methods, too
     return True if selects is None or getattr(selects, "__func__", None) is RequestTracker.selects else selects
-
-
-def _end_attempt(request: Any, tracked: Tracked, number: int, error: BaseException | None) -> None:
-    attempt = None if tracked.attempts is None else tracked.attempts.pop(number, None)
-    if attempt is not None:
-        _call(tracked.tracker, "on_attempt_end", request, attempt, error)
-
-
-def _call(tracker: Any, name: str, *args: Any) -> Any:
-    try:
-        return getattr(tracker, name)(*args)
-    except Exception:
-        log.exception("%s.%s raised", type(tracker).__name__, name)
-        return None
 
 
 def _text_of(query: Any) -> str:

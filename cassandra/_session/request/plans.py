@@ -51,8 +51,12 @@ class ExecutePlan(ExecutePlanBase):
     """The parts of an execution of *prepared* that do not depend on the values."""
 
     __slots__ = (
-        "_message", "_picking", "keyspace", "retry_policy", "router", "speculative_execution_policy", "version_block",
+        "_message", "_picking", "description", "keyspace", "retry_policy", "router", "speculative_execution_policy",
+        "version_block",
     )  # fmt: skip
+
+    #: Attributes of the statement for observability, and the keyspace of the session that they are for; see telemetry.
+    description: tuple[str | None, Any] | None
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class ExecutePlan(ExecutePlanBase):
         cache: ResultCache | None = None,
         may_be_direct: bool = True,
     ) -> None:
+        self.description = None
         cluster = session.cluster
         state = cluster.metadata.state
         result_plan, metadata_id = prepared._snapshot
