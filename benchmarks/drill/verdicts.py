@@ -16,7 +16,7 @@ CLEAN, USED = 2.0, 5.0  # seconds
 SILENT = ("pause", "cut")
 GONE = ("kill", "drain")
 HARMLESS = ("ddl", "fork")
-RECOVERS = ("cut", "restart")
+RECOVERS = ("pause", "cut", "restart")
 
 Show = Callable[[Figures], Any]
 Judge = Callable[[Figures], bool]

@@ -900,6 +900,7 @@ class Channel:
     def set_load(self, host: HostState, shard: int | None) -> None:
         """Count requests from now on in the load of *host*, for *shard* (None: the host has no shards). Later calls
         have no effect."""
+    def responds_again(self) -> None: ...  # after a silence, whose latencies do not count in the load any more
     def set_limit(self, limit: Limit) -> None:
         """Count requests from now on in *limit* too; ConnectionBusy is raised when it is full."""
     def wait_for_room(self, waiter: Operation) -> bool:

@@ -238,6 +238,8 @@ class HostWatch:
     def _end_silence(self, connection: Connection, since: float) -> None:
         del self._silent[connection]
         connection.is_silent = False
+        if connection.channel is not None:
+            connection.channel.responds_again()
         pool_log.info("%s responds again after %.1f s", connection, monotonic() - since)
         call_guarded(self._owners[connection].on_heard, connection)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -77,6 +78,28 @@ class TestChoice:
     ) -> None:
         session = connect(all_replicas, "ks", **profile())
         assert held_by_first_node(all_replicas, session) <= 3  # more than one if the others have been slow
+
+    def test_a_node_that_was_silent_is_used_again_at_once(
+        self, all_replicas: SimulatedCluster, connect: Connect
+    ) -> None:
+        """The late responses do not make it a slow replica."""
+        session = connect(all_replicas, "ks", **profile())
+        read = prepared_reads(session)
+        host = next(one for one in session.hosts if one.address == all_replicas.nodes[0].address)
+        all_replicas.nodes[0].pause()
+        late = []
+        while not host.is_suspect:
+            late.append(session.execute_async(*read(1)))
+            time.sleep(0.01)
+        time.sleep(0.5)
+        all_replicas.nodes[0].resume()
+        eventually(lambda: not host.is_suspect)
+        for request in late:
+            request.result()
+        all_replicas.clear_requests()
+        for _ in range(ROUNDS):
+            session.execute(*read(1))
+        assert reads(all_replicas)[0] > ROUNDS / 10
 
     def test_it_can_be_switched_off(self, all_replicas: SimulatedCluster, connect: Connect) -> None:
         policy = TokenAwarePolicy(RoundRobinPolicy(), slow_replica_avoidance=False)

@@ -160,6 +160,9 @@ cdef class Channel:
     def set_load(self, HostState host not None, shard):
         self.core.set_load(host.load, load_of(host, shard, None)[0])
 
+    def responds_again(self):
+        self.core.responds_again()
+
     def follow_overload(self):
         self.core.follow_overload()
 

@@ -258,6 +258,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         void set_max_requests(int limit)
         void set_limit(Ref[CLimit] limit)
         void set_load(shared_ptr[HostLoad] host, ShardLoad& load)
+        void responds_again()
         void follow_overload()
         double window()
         bint is_window_full()

@@ -145,6 +145,20 @@ TEST(a_shard_that_does_not_respond_is_as_slow_as_its_silence) {
     CHECK(first_is_chosen(one, other, kStart + kSecond / 2));
 }
 
+TEST(a_silence_that_has_ended_does_not_exclude_a_shard) {
+    ShardLoad one, other;
+    set(one, 0, kMillisecond);
+    set(other, 0, kMillisecond);
+    const Nanos end = kStart + 8 * kSecond;
+    one.answered(8 * kSecond, end, false);
+    CHECK(!first_is_chosen(one, other, end + 5 * kSecond));
+    one.responds_again(end);
+    one.answered(7 * kSecond, end + kMillisecond, false);  // sent during the silence
+    CHECK(first_is_chosen(one, other, end + kMillisecond));
+    one.answered(20 * kMillisecond, end + 30 * kMillisecond, false);  // it is still slow
+    CHECK(!first_is_chosen(one, other, end + 30 * kMillisecond));
+}
+
 TEST(a_lost_response_does_not_exclude_a_shard) {
     ShardLoad one, other;
     set(one, 1, 100 * kMillisecond);

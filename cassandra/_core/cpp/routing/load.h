@@ -67,6 +67,7 @@ struct alignas(64) ShardLoad {
     std::atomic<Nanos> latency{0};  // moving average; 0 before the first response
     std::atomic<Nanos> measured_at{0};
     std::atomic<Nanos> busy_since{0};  // when the first of the requests in flight was sent
+    std::atomic<Nanos> silent_until{INT64_MIN};  // latencies of requests sent before do not count
     UsualLatency usual;
 
     // True if one of two latencies is clearly longer.
@@ -80,9 +81,17 @@ struct alignas(64) ShardLoad {
     }
     void end() noexcept { in_flight.fetch_sub(1, std::memory_order_relaxed); }
 
+    // The server responds again after it was silent. The latencies of the silence are forgotten: they would exclude it
+    // for about a second for each time that the silence can be halved before it is as short as other latencies.
+    void responds_again(Nanos now) noexcept {
+        silent_until.store(now, std::memory_order_relaxed);
+        latency.store(0, std::memory_order_relaxed);
+        measured_at.store(now, std::memory_order_relaxed);
+    }
     // Records a response. One that *failed* counts only if it was slow: a host that rejects everything is fast.
     void answered(Nanos elapsed, Nanos now, bool failed) noexcept {
         elapsed = std::clamp(elapsed, Nanos{1}, kSlow);
+        if (now - elapsed < silent_until.load(std::memory_order_relaxed)) return;
         if (!failed) usual.record(elapsed, now);
         const int64_t known = latency.load(std::memory_order_relaxed);
         if (failed && elapsed <= known) return;

@@ -109,6 +109,8 @@ public:
     void set_limit(Ref<Limit> limit) noexcept;
     // Requests count there from now on. *load* is of the shard that this channel leads to, and a part of *host*.
     void set_load(std::shared_ptr<HostLoad> host, ShardLoad& load) noexcept;
+    // The server responds again after it was silent: the latencies of the silence do not count in its load.
+    void responds_again() noexcept;
     // Has the number of requests in flight limited while the server is overloaded, see window.h. Called before the first
     // request that counts, and after set_load().
     void follow_overload() noexcept;

@@ -192,6 +192,11 @@ void Channel::wait_for_window() {
     }
 }
 
+void Channel::responds_again() noexcept {
+    Lock lock(mutex_);
+    if (load_) load_->responds_again(monotonic_now());
+}
+
 void Channel::follow_overload() noexcept {
     Lock lock(mutex_);
     follows_overload_ = load_ != nullptr;
