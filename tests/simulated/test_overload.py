@@ -169,8 +169,10 @@ def hits_of(three: SimulatedCluster, session: Session, fault: Reaction, count: i
     with three.inject(fault, query=READ) as rule:
         futures = [session.execute_async(statement, timeout=PATIENCE) for _ in range(count)]
         for future in futures:
-            with pytest.raises((ErrorMessage, NoHostAvailable)):
+            with pytest.raises((ErrorMessage, NoHostAvailable)) as caught:
                 future.result()
+            is_exhausted = isinstance(caught.value, NoHostAvailable)
+            assert is_exhausted or "retry budget is used up, see Cluster(retry_budget)" in str(caught.value)
     return rule.hits
 
 

@@ -805,17 +805,20 @@ class Execution(RequestHooks):
 
     def _consider_retry(self, request: ResponseFuture, attempt: Attempt, error: Any) -> None:
         self.sending.unsure |= attempt.reprepares is None and may_be_executed(error)
-        content, decision = self.content, None
+        content, decision, hint = self.content, None, None
         if self.retry_policy is not None:
             decision = decide(self.retry_policy, content.statement, content.consistency, error, self._retries)
-            if decision is not None and (
-                _exceeds_timeout(request, decision) or _exceeds_budget(attempt, error, decision)
-            ):
+            if decision is not None and _exceeds_timeout(request, decision):
                 decision = None
+            if decision is not None and _exceeds_budget(attempt, error, decision):
+                decision, hint = None, OVER_BUDGET
         if request._metrics is not None:
             request._metrics.attempt_failed(attempt.host, error, decision)
         if decision is None or decision.action not in (RETRY, RETRY_NEXT_HOST, IGNORE):
-            request._conclude(attempt.page, None, self.sending.error_of(request, attempt, error), extras_of(error))
+            exception = self.sending.error_of(request, attempt, error)
+            if hint is not None:
+                annotate(exception, hint=hint)
+            request._conclude(attempt.page, None, exception, extras_of(error))
         elif decision.action == IGNORE:
             request._conclude(attempt.page, None, None, extras_of(error))
         else:
@@ -947,6 +950,10 @@ def _exceeds_timeout(request: ResponseFuture, decision: Decision) -> bool:
         return False
     remaining = request._remaining()
     return remaining is not None and decision.delay >= remaining
+
+
+#: Hint of an error after which a request was not retried.
+OVER_BUDGET = "Not retried: the host is overloaded, and its retry budget is used up, see Cluster(retry_budget)"
 
 
 def _exceeds_budget(attempt: Attempt, error: BaseException, decision: Decision) -> bool:
