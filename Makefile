@@ -56,13 +56,17 @@ build: .venv/ready  ## the driver, in place, for .venv
 	$(call begin,build)
 	$(PY) setup.py --quiet build_ext --inplace
 
-demo: build  ## the driver at work on a real Cassandra; on the simulated cluster where there is no Java
-	$(call begin,server-tools)
-	@.ci/tools server || echo "Without Java the demo runs on the simulated cluster."
-	@$(PY) -m benchmarks.demo
+# The environment of the tests, if it exists; else one with the few packages that the demos need.
+DEMO_VENV := $(if $(wildcard .venv/ready),.venv,.venv-demo)
 
-demo-scylla: build  ## tablets and shards: each request at the CPU core that owns its row, on the simulated cluster
-	@$(PY) -m benchmarks.demo_scylla
+demo: $(DEMO_VENV)/ready  ## the driver at work on a real Cassandra; on the simulated cluster where there is no Java
+	$(DEMO_VENV)/bin/python setup.py --quiet build_ext --inplace
+	@.ci/tools server || echo "Without Java the demo runs on the simulated cluster."
+	@$(DEMO_VENV)/bin/python -m benchmarks.demo
+
+demo-scylla: $(DEMO_VENV)/ready  ## tablets and shards: each request at the CPU core that owns its row, on the simulated cluster
+	$(DEMO_VENV)/bin/python setup.py --quiet build_ext --inplace
+	@$(DEMO_VENV)/bin/python -m benchmarks.demo_scylla
 
 test: RESULTS := build/results/test
 test: fresh-results build lint-and-docs test-native test-unit test-integration  ## ten minutes: lint, types, native and unit tests, one real server, the documentation
@@ -222,6 +226,9 @@ prometheus-tools:
 
 .venv/ready: pyproject.toml | build-tools
 	$(call make-venv,$(PYTHON),.venv,dev)
+
+.venv-demo/ready: pyproject.toml | build-tools
+	$(call make-venv,$(PYTHON),.venv-demo,demo)
 
 .venv-distributed/ready: pyproject.toml | build-tools
 	$(call make-venv,$(PYTHON),.venv-distributed,distributed)
