@@ -51,6 +51,17 @@ PUBLISHED = {
     "798 bind 8": Published(3.5 * US, 1.3 * US, 0.5 * US),
     "791 batch 10 x 2": Published(8.4 * US, 4.5 * US, 1.2 * US),
     "791 batch 50 x 5": Published(86.8 * US, 40 * US, 7 * US),
+    **{
+        f"651 plan of {policy}": Published(1e-3 / before, 1e-3 / after, 1e-3 / after)  # thousands in a second
+        for policy, before, after in (
+            ("DCAware", 833, 1898),
+            ("RackAware", 542, 1589),
+            ("TokenAware(DCAware)", 135, 572),
+            ("TokenAware(RackAware)", 123, 539),
+            ("Default(DCAware)", 674, 1257),
+            ("HostFilter(DCAware)", 394, 579),
+        )
+    },
     "798 cql_parameterized_type of a map": Published(0.93 * US, 0.02 * US, 0.02 * US),
 }
 

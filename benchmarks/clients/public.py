@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
+import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -18,8 +19,16 @@ from uuid import UUID
 import numpy as np
 
 from benchmarks.clients.harness import Client, Work, run
+from benchmarks.clients.policies import filtered, near, statements, told
+from benchmarks.clients.routing import cluster
 from cassandra import ConsistencyLevel, cqltypes
 from cassandra.cqltypes import lookup_casstype
+from cassandra.policies import (
+    DefaultLoadBalancingPolicy,
+    LoadBalancingPolicy,
+    RackAwareRoundRobinPolicy,
+    TokenAwarePolicy,
+)
 from cassandra.protocol import BatchMessage, ProtocolHandler, ResultMessage
 from cassandra.protocol_features import ProtocolFeatures
 from cassandra.query import BatchType, BoundStatement, PreparedStatement, named_tuple_factory
@@ -42,6 +51,14 @@ BATCHES = [(1, 3), (10, 2), (10, 5), (10, 10), (50, 2), (50, 5)]  # queries, val
 PAGES = [(1000, 16 << 10), (5000, 1 << 10), (1000, 4 << 10)]  # rows, bytes of each
 VECTORS = (768, 1536)
 METADATA = (3, 10, 50)
+PLANNERS: dict[str, Callable[[], LoadBalancingPolicy]] = {
+    "DCAware": near,
+    "RackAware": lambda: RackAwareRoundRobinPolicy("dc1", "r1"),
+    "TokenAware(DCAware)": lambda: TokenAwarePolicy(near()),
+    "TokenAware(RackAware)": lambda: TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r1")),
+    "Default(DCAware)": lambda: DefaultLoadBalancingPolicy(near()),
+    "HostFilter(DCAware)": lambda: filtered(near()),
+}
 
 
 def floats(count: int) -> list[float]:
@@ -164,9 +181,23 @@ def types() -> Iterator[tuple[str, Work]]:
         yield f"{number} {name} from bytes", Work("decode(wire, 4)", names)
 
 
+def plans() -> Iterator[tuple[str, Work]]:
+    """Whole plans of statements with a key; 45 nodes of three datacenters, the vnodes of which are known."""
+    chance = random.Random(1)
+    hosts, metadata = cluster(chance)
+    keyed = statements(chance)["key"]
+    for name, make_policy in PLANNERS.items():
+        policy = told(make_policy(), hosts, metadata, "in order", chance)
+        names = {"plan": policy.make_query_plan, "statements": keyed}
+        yield (
+            f"651 plan of {name}",
+            Work("for statement in statements: list(plan('keyspace', statement))", names, per=len(keyed)),
+        )
+
+
 @contextlib.contextmanager
 def make(arguments: list[str]) -> Iterator[Client]:
-    yield Client(dict(work for part in (vectors, rows, pages, binds, batches, types) for work in part()))
+    yield Client(dict(work for part in (vectors, rows, pages, binds, batches, types, plans) for work in part()))
 
 
 if __name__ == "__main__":
