@@ -109,7 +109,7 @@ class ConnectionBase:
     dialect: Any  # determines the encoding of an EXECUTE
     results: Any  # a ResultDecoder
     reactor: Any
-    shard: Any  # int or None; see Connection
+    shard: int | None  #: Shard of the server that handles the connection; None for a server without shards.
     channel: Channel | None  #: Sends and receives frames, in native code; None before it is open.
     direct: Channel | None
     """The channel, if it takes frames unmodified; None: :meth:`submit` transforms them."""

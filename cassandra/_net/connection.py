@@ -172,6 +172,7 @@ class Connection(ConnectionBase):
             check_host_id(self.endpoint, self.host_id, features.host_id)
         self.compression = algorithm
         self.features = features
+        self.shard = None if features.sharding_info is None else features.shard_id
         self._metadata_ids = uses_metadata_ids(self.protocol_version, features)
         self.dialect = dialect_of(self.protocol_version, self._metadata_ids, features.tablets_routing_v2)
         self._lwt_mask = 0 if features.lwt_info is None else features.lwt_info.lwt_meta_bit_mask
@@ -363,11 +364,6 @@ class Connection(ConnectionBase):
         while limit is not None:
             self.orphaned_threshold = min(self.orphaned_threshold, orphaned_limit(limit.maximum))
             limit = limit.parent  # type: ignore[assignment]
-
-    @property
-    def shard(self) -> int | None:
-        """Shard of the server that handles the connection; None for a server without shards."""
-        return None if self.features.sharding_info is None else self.features.shard_id
 
     def load(self) -> str:
         """Return the number of requests in flight as text, for errors."""

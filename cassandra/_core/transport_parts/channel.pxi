@@ -327,6 +327,7 @@ cdef class ConnectionBase:
     cdef public Channel direct  # the channel if it takes frames unmodified; None: submit() transforms them
     cdef public int orphaned_threshold
     cdef public HostRecorder recorder  # counts the requests to its host; None without metrics
+    cdef public object shard  # of the server; None for a server without shards
 
     def __cinit__(self, *args, **kwargs):
         self.orphaned_threshold = INT_MAX
