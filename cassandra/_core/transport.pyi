@@ -210,7 +210,6 @@ class RequestObserver:
 
     threshold: Final[float]  # seconds
     gate: Final[Any]
-    tracker: Final[Any]
     def __init__(
         self, threshold: float, gate: Any, tracker: Any, kind: type[Any], attempt_kind: type[Any], cancelled: type[Any]
     ) -> None: ...  # fmt: skip
@@ -224,7 +223,8 @@ class RequestObserver:
         """*attempt* of *request* has an outcome, or could not be sent. Any thread."""
     def failed(self, tracker: Any, name: str) -> None:
         """Override. The method *name* of *tracker* has raised the current exception."""
-    def _begin_bulk(self, request: Any, host: Any, shard: int | None) -> Tracked | None: ...
+    def _begin_bulk(self, request: Any) -> Tracked | None: ...
+    def _send_bulk(self, request: Any, tracked: Tracked, host: Any, shard: int | None) -> None: ...
     def _end_bulk(self, request: Any, tracked: Tracked, error: BaseException | None, elapsed: float) -> None: ...
     def slow_ended(self, request: Any, error: BaseException | None, elapsed: float) -> None:
         """Override. A slow page has ended. On the I/O thread."""

@@ -159,6 +159,7 @@ class Events(RequestTracker):
         self.requests: list[Any] = []
 
     def on_request(self, request: Any) -> None:
+        assert not request.attempted_hosts
         self.requests.append(request)
         self.of[id(request)] = ["begins"]
 

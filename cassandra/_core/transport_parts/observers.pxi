@@ -102,7 +102,7 @@ cdef class RequestObserver:
 
     cdef readonly double threshold
     cdef readonly object gate
-    cdef readonly object tracker
+    cdef object tracker
     cdef object kind
     cdef type attempt_kind
     cdef object cancelled  # makes the error of an attempt whose response is not needed any more
@@ -172,15 +172,12 @@ cdef class RequestObserver:
 
     # ---- requests of scans and ingests
 
-    def _begin_bulk(self, request, host, shard):
-        """Report that *request* is about to be sent to *host*, if that is not None. Return its data; None if the tracker
-        does not get it."""
-        if not self.is_selecting():
-            return None
-        cdef Tracked tracked = self.begin(request)
-        if tracked is not None and host is not None:
-            self.send(tracked, request, 0, host, shard, False)
-        return tracked
+    def _begin_bulk(self, request):
+        """Report the begin of *request*. Return its data; None if the tracker does not get the rest."""
+        return self.begin(request) if self.is_selecting() else None
+
+    def _send_bulk(self, request, Tracked tracked not None, host, shard):
+        self.send(tracked, request, 0, host, shard, False)
 
     def _end_bulk(self, request, Tracked tracked not None, error, double elapsed):
         self.end_attempt(tracked, request, 0, error)

@@ -137,10 +137,13 @@ class Tracking(RequestObserver):
     ) -> BulkRequest | None:
         """Report that *request* is about to be sent, to *host* if it is a page, and return it; None if the tracker does
         not get it."""
+        request._tracked = self._begin_bulk(request)
+        if request._tracked is None:
+            return None
         if host is not None:
             request.attempted_hosts.append(host)
-        request._tracked = self._begin_bulk(request, host, shard)
-        return None if request._tracked is None else request
+            self._send_bulk(request, request._tracked, host, shard)
+        return request
 
     def end_bulk(
         self, request: BulkRequest, host: Host | None, rows: int, error: BaseException | None, elapsed: float
