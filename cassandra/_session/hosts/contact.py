@@ -167,7 +167,7 @@ class LookUp:
         return failed
 
     def no_endpoint_error(self) -> UnresolvableContactPoints | NoHostAvailable:
-        """Return the error for the case that there is no endpoint."""
+        """Return the error if there is no endpoint."""
         if not self._points:
             return NoHostAvailable("Unable to connect to any servers: no contact point given", {})
         failed = list(self.unresolved().values())

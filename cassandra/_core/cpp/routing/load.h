@@ -63,11 +63,13 @@ struct alignas(64) ShardLoad {
     static constexpr Nanos kLost = 10 * kSecond;
     static constexpr int kClearly = 2;  // times as slow
 
+    static constexpr int kTick = 24;  // a tick is 2^24 ns
+
     std::atomic<int32_t> in_flight{0};
+    std::atomic<uint32_t> silent_until{0};  // ticks; latencies of requests sent before do not count
     std::atomic<Nanos> latency{0};  // moving average; 0 before the first response
     std::atomic<Nanos> measured_at{0};
     std::atomic<Nanos> busy_since{0};  // when the first of the requests in flight was sent
-    std::atomic<Nanos> silent_until{INT64_MIN};  // latencies of requests sent before do not count
     UsualLatency usual;
 
     // True if one of two latencies is clearly longer.
@@ -81,17 +83,17 @@ struct alignas(64) ShardLoad {
     }
     void end() noexcept { in_flight.fetch_sub(1, std::memory_order_relaxed); }
 
-    // The server responds again after it was silent. The latencies of the silence are forgotten: they would exclude it
-    // for about a second for each time that the silence can be halved before it is as short as other latencies.
+    // The server responds again after it was silent. The latencies of the silence are forgotten: the average, which
+    // halves once in a second, would exclude the server for some seconds more.
     void responds_again(Nanos now) noexcept {
-        silent_until.store(now, std::memory_order_relaxed);
+        silent_until.store(static_cast<uint32_t>((now >> kTick) + 1), std::memory_order_relaxed);
         latency.store(0, std::memory_order_relaxed);
         measured_at.store(now, std::memory_order_relaxed);
     }
     // Records a response. One that *failed* counts only if it was slow: a host that rejects everything is fast.
     void answered(Nanos elapsed, Nanos now, bool failed) noexcept {
         elapsed = std::clamp(elapsed, Nanos{1}, kSlow);
-        if (now - elapsed < silent_until.load(std::memory_order_relaxed)) return;
+        if (std::max(Nanos{0}, now - elapsed) >> kTick < silent_until.load(std::memory_order_relaxed)) return;
         if (!failed) usual.record(elapsed, now);
         const int64_t known = latency.load(std::memory_order_relaxed);
         if (failed && elapsed <= known) return;
@@ -115,6 +117,8 @@ struct alignas(64) ShardLoad {
         return std::max(kQuick, known >> std::min(halves, int64_t{63}));
     }
 };
+
+static_assert(sizeof(ShardLoad) == 64);
 
 // False if the second shard is the better one for a request: fewer requests are in flight to it. If one of the two is
 // more than twice as slow, the number of requests in flight to each is multiplied by its latency: requests leave a slow
