@@ -66,6 +66,7 @@ struct Window {
 
 struct Client {
     ShardLoad loads[kNodes][kShards];
+    OverloadWindows all;
     Window windows[kNodes][kShards];
     std::deque<uint32_t> waiting[kShards];
     RandomSource random;
@@ -99,7 +100,11 @@ public:
     Simulation(const Scenario& scenario, bool adaptive, uint64_t seed)
         : scenario_(scenario), adaptive_(adaptive), end_(kBegin + scenario.lasts), chance_(seed),
           buckets_(static_cast<size_t>((end_ + kAfter) / kBucket + 1)), failures_(buckets_.size()) {
-        for (int i = 0; i < kMostClients; ++i) clients_[i].random = RandomSource(seed * 1000 + static_cast<uint64_t>(i));
+        for (int i = 0; i < kMostClients; ++i) {
+            clients_[i].random = RandomSource(seed * 1000 + static_cast<uint64_t>(i));
+            for (auto& node : clients_[i].windows)
+                for (Window& window : node) window.window.join(clients_[i].all);
+        }
     }
 
     void run() {
@@ -333,7 +338,9 @@ void measure() {
     double best = 1;
     int limited = 0;
     for (int sample = 0; sample < 15; ++sample) {
+        OverloadWindows all;
         OverloadWindow window;
+        window.join(all);
         const double start = cpu_seconds();
         for (int i = 0; i < kLoops; ++i) {
             limited += !window.has_room(10, i);

@@ -232,6 +232,8 @@ class Writing(ManyRequests[tuple[int, int]], Writes):
         while most > 0:
             before = self.open
             status = self.launch(most)
+            if status == FULL:
+                self._await_window()
             if status in (LAUNCHED, FULL, AT_END):
                 return status == LAUNCHED
             most -= max(1, self.open - before)
@@ -253,7 +255,13 @@ class Writing(ManyRequests[tuple[int, int]], Writes):
             if self.resend(number) == FULL:
                 self.retries -= 1
                 self._ready.appendleft(number)
+                self._await_window()
                 return
+
+    def _await_window(self) -> None:
+        """Look again a little later, if no outcome comes before: a connection to an overloaded server opens by time."""
+        if not self.in_flight:
+            self._pause = monotonic() + FIRST_DELAY
 
     # ---- outcomes
 

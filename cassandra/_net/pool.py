@@ -62,7 +62,7 @@ from cassandra._core.routing import HostState, PoolFields, murmur3_token, set_sh
 from cassandra._core.transport import ChannelGroup, ConnectionSelector, Limit, Reactor, Timer
 from cassandra._wire.messages.responses import EventMessage
 
-from .backoff import FailureLog, Pace
+from .backoff import REPEAT_INTERVAL, FailureLog, Pace
 from .budget import RetryBudget
 from .connection import Connection
 from .exchange import RoomSignal, call_guarded
@@ -79,6 +79,7 @@ log = get_logger("cassandra.pool")
 PAUSE = (0.75, 1.25)  # seconds between the starts of two attempts for a silent connection
 TOLD_APART = 4  # maximum number of connections listed in error texts; for more, only a sum is given
 SILENCE_LIMIT = 20.0
+OVERLOAD_INTERVAL = 1.0  # seconds between two checks for a limit by overload, while requests wait for another reason
 DRAIN_CHECK = 0.05
 DRAIN_LIMIT = 300.0  # a retired connection is closed after this, even with requests in flight
 
@@ -213,6 +214,7 @@ class HostPool(PoolFields):
         self._failing = False  # there is no connection, and an attempt to open one has failed
         self._last_error: BaseException | None = None
         self._failure_log = FailureLog()
+        self._look_for_overload_at = 0.0  # I/O thread only
 
     # ---- opening connections
 
@@ -448,6 +450,16 @@ class HostPool(PoolFields):
     def is_limited(self) -> bool:
         """True if a connection limits the requests in flight, as its server is overloaded."""
         return any(connection.is_limited for connection in self._taking)
+
+    def report_overload(self) -> None:
+        """Log, once a minute at most, that requests wait because the server is overloaded. I/O thread."""
+        now = monotonic()
+        if now < self._look_for_overload_at:
+            return
+        is_limited = self.is_limited
+        self._look_for_overload_at = now + (REPEAT_INTERVAL if is_limited else OVERLOAD_INTERVAL)
+        if is_limited:
+            log.warning("%s is overloaded: fewer requests are sent at a time, and further ones wait", self.host)
 
     def end_queue(self) -> None:
         """End the admission queue: no request waits any more, and new ones are accepted directly."""

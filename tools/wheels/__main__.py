@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,25 +61,25 @@ def main() -> int:
     source = build.unpack_sdist(sdist, work)
 
     lines = []
-    for target in targets:
-        line = Line(target)
-        lines.append(line)
-        try:
-            wheel = one(line, source, work, dist, epoch, options.jobs)
-            if options.twice:
-                options.twice = False
-                line.problems += differences(wheel, target, sdist, work, epoch, options.jobs)
-            if not options.no_run:
-                began = time.monotonic()
-                line.ran, failed = running.run(wheel, target, source, work, whole=options.suite)
-                line.problems += failed
-                line.ran_in = time.monotonic() - began
-        except Unavailable as error:
-            line.ran = "not built"
-            line.problems.append(str(error))
-        print(line, flush=True)
-        for problem in line.problems:
-            print(f"    {problem}", flush=True)
+    with ThreadPoolExecutor(1) as runner:  # one wheel is tested while the next ones are built
+        tested = []
+        for target in targets:
+            line = Line(target)
+            lines.append(line)
+            try:
+                wheel = one(line, source, work, dist, epoch, options.jobs)
+                if options.twice:
+                    options.twice = False
+                    line.problems += differences(wheel, target, sdist, work, epoch, options.jobs)
+            except Unavailable as error:
+                line.ran = "not built"
+                line.problems.append(str(error))
+            if line.ran or options.no_run:
+                show(line)
+            else:
+                tested.append(runner.submit(test, line, wheel, source, work, options.suite))
+    for future in tested:
+        future.result()
     failed = [] if options.no_run else native_tests(targets, source, work)
     print(f"\n{'wheel':28}{'size':>9}{'built in':>9}{'ran in':>9}  ran")
     for line in lines:
@@ -86,6 +87,18 @@ def main() -> int:
     wrong = sum(bool(line.problems) for line in lines)
     print(f"{len(lines) - wrong} wheels are right, {wrong} are not")
     return 1 if wrong or failed else 0
+
+
+def test(line: Line, wheel: Path, source: Path, work: Path, whole: bool) -> None:
+    began = time.monotonic()
+    line.ran, failed = running.run(wheel, line.target, source, work, whole=whole)
+    line.problems += failed
+    line.ran_in = time.monotonic() - began
+    show(line)
+
+
+def show(line: Line) -> None:
+    print("\n    ".join([str(line), *line.problems]), flush=True)
 
 
 def native_tests(targets: list[Target], source: Path, work: Path) -> list[str]:

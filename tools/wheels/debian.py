@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -19,7 +20,9 @@ class Unavailable(Exception):
 
 
 class Suite:
-    """One suite, for one machine. All that is fetched stays in *cache*."""
+    """One suite, for one machine. All that is fetched stays in *cache*. Any thread; one of them works at a time."""
+
+    _lock = threading.Lock()
 
     def __init__(self, cache: Path, name: str, machine: str) -> None:
         self.name = name
@@ -28,22 +31,24 @@ class Suite:
 
     def headers(self, package: str, folder: Path) -> None:
         """Unpack the headers of *package* into *folder*, which gets the paths of the package."""
-        archives = self._ready() / "headers"
-        archives.mkdir(exist_ok=True)
-        if not list(archives.glob(f"{package}_*.deb")):
-            self._apt("download", f"{package}:{self.architecture}", cwd=archives)
-        (archive,) = archives.glob(f"{package}_*.deb")
-        unpack(archive, folder, "./usr/include")
+        with self._lock:
+            archives = self._ready() / "headers"
+            archives.mkdir(exist_ok=True)
+            if not list(archives.glob(f"{package}_*.deb")):
+                self._apt("download", f"{package}:{self.architecture}", cwd=archives)
+            (archive,) = archives.glob(f"{package}_*.deb")
+            unpack(archive, folder, "./usr/include")
 
     def root(self, packages: list[str], folder: Path) -> None:
         """Unpack *packages*, and all that they depend on, into *folder*: a root to run programs in.
 
         No script of a package runs, so that the root may be one of another architecture.
         """
-        archives = self._ready() / "archives"
-        (archives / "partial").mkdir(parents=True, exist_ok=True)
-        names = [f"{package}:{self.architecture}" for package in packages]
-        self._apt("install", "--yes", "--no-install-recommends", "--download-only", *names)
+        with self._lock:
+            archives = self._ready() / "archives"
+            (archives / "partial").mkdir(parents=True, exist_ok=True)
+            names = [f"{package}:{self.architecture}" for package in packages]
+            self._apt("install", "--yes", "--no-install-recommends", "--download-only", *names)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for merged in ("bin", "sbin", "lib", "lib64"):

@@ -24,7 +24,7 @@ from tools.wheels.targets import Target
 SMOKE = Path(__file__).with_name("smoke.py")
 #: Unit tests that run by default, of one wheel for each machine: the others differ in Python only.
 UNIT_TESTS = {"cp311-manylinux_x86_64": "tests/unit", "cp313-manylinux_aarch64": "tests/unit/core"}
-OF_THE_SOURCE = "tests/unit/release"  # tests of the source tree
+OF_THE_SOURCE = ("tests/unit/release", "tests/unit/benchmarks")  # tests of the source tree
 #: Of these all have wheels for both machines.
 TEST_PACKAGES = [
     "attrs",
@@ -84,7 +84,7 @@ def run(wheel: Path, target: Target, source: Path, work: Path, *, whole: bool) -
             return done, []
         machine.install_tests(source)
         options = ["-c", str(machine.seen / "pyproject.toml"), *machine.pytest_options]
-        options.append(f"--ignore={machine.seen / OF_THE_SOURCE}")
+        options += [f"--ignore={machine.seen / folder}" for folder in OF_THE_SOURCE]
         chosen = ["-m", "not server and not long", str(machine.seen / tests)]
         result = machine.python(["-m", "pytest", "-q", *options, *chosen])
         closing = (result.stdout.strip().splitlines() or [""])[-1]

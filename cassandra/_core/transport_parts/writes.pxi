@@ -36,6 +36,12 @@ cdef class WriteSender:
     cdef uint32_t number
     cdef readonly Py_ssize_t in_flight
 
+    cdef bint has_room(self):
+        cdef Channel channel = self.connection.direct
+        if channel is not None and channel.core.is_window_full():
+            return False
+        return self.window is None or self.window.window.has_room()
+
 
 cdef class Writes(ManyRequestsBase):
     cdef WriteTable table
@@ -208,7 +214,7 @@ cdef class Writes(ManyRequestsBase):
         cdef WriteSender sender = None
         for tries in range(MAX_SELECTIONS):
             sender = self.select_sender(token)
-            if sender is None or sender.window is None or sender.window.window.has_room():
+            if sender is None or sender.has_room():
                 break
         else:
             return NO_ROOM
@@ -334,7 +340,7 @@ cdef class Writes(ManyRequestsBase):
         if sender is None:
             self.ended.append((number, None, None))
             return NOT_SENT
-        if sender.window is not None and not sender.window.window.has_room():
+        if not sender.has_room():
             return NO_ROOM
         self.build_again(write)
         return self.submit(number, sender, self.repeated)

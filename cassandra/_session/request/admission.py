@@ -254,6 +254,8 @@ class Admission:
             if waiter.event is not None:
                 waiter.event.set()
         if joined:
+            for pool in self._pools_of(joined):
+                pool.report_overload()
             self._replace_most_orphaned()
             self._request_room_signal(joined)
 

@@ -13,8 +13,13 @@ constexpr Nanos kUsual = kMillisecond;
 
 // Requests of one client, one after the other or some at a time; *now* is the present time.
 struct Client {
+    OverloadWindows own;
     OverloadWindow window;
     Nanos now = 100 * kSecond;
+
+    Client() { window.join(own); }
+    explicit Client(OverloadWindows& all) { window.join(all); }
+    ~Client() { window.leave(); }
 
     // A response that took *elapsed*, with *others* in flight besides.
     void answered(Nanos elapsed, int others = 0, bool rejected = false) {
@@ -54,10 +59,10 @@ TEST(single_lost_and_late_responses_do_not_limit) {
 }
 
 TEST(without_a_usual_latency_there_is_no_limit) {
-    OverloadWindow window;
-    for (int i = 0; i < 100; ++i) window.answered(0, kSecond, 0, 100, true);
-    window.timed_out(0, kSecond, 0, 100);
-    CHECK(!window.is_limited());
+    Client client;
+    for (int i = 0; i < 100; ++i) client.window.answered(0, kSecond, 0, 100, true);
+    client.window.timed_out(0, kSecond, 0, 100);
+    CHECK(!client.window.is_limited());
 }
 
 TEST(a_pause_of_the_server_does_not_limit) {
@@ -93,6 +98,35 @@ TEST(rejected_requests_limit_if_they_are_many) {
     CHECK(client.window.is_limited());
     for (int i = 0; i < 20'000; ++i) client.answered(kUsual, 0, true);
     CHECK(client.window.is_limited() && client.window.size() < 0.02);
+}
+
+TEST(a_limit_by_rejections_is_not_removed_as_useless) {
+    Client client;
+    client.answered_times(64, 40 * kUsual, 20);
+    client.answered(kUsual, 20, true);
+    CHECK(client.window.is_limited() && client.window.size() == 8 * 21);
+    client.now += kSecond;
+    client.answered_times(50, 40 * kUsual);
+    CHECK(client.window.is_limited());
+}
+
+TEST(if_most_windows_are_limited_a_little_slowness_limits_the_others) {
+    OverloadWindows all;
+    Client limited[3] = {Client(all), Client(all), Client(all)};
+    Client open(all), quick(all);
+    for (int i = 0; i < 2; ++i) limited[i].overload(20);
+    open.answered_times(1000, 9 * kUsual / 5, 20);
+    CHECK(!open.window.is_limited());  // two of five
+    limited[2].overload(20);
+    open.answered(9 * kUsual / 5, 20);
+    CHECK(open.window.is_limited());
+    quick.answered_times(1000, kUsual, 20);
+    CHECK(!quick.window.is_limited());
+    open.window.leave();
+    CHECK(!open.window.is_limited() && open.window.has_room(1000, open.now));
+    for (int i = 0; i < 2; ++i) limited[i].window.leave();  // one of two is left
+    quick.answered_times(1000, 9 * kUsual / 5, 20);
+    CHECK(!quick.window.is_limited());
 }
 
 TEST(a_window_below_one_is_a_pause) {

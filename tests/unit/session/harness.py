@@ -256,6 +256,9 @@ class ScriptedPool(PoolFields):
     def grants_retry(self) -> bool:
         return True
 
+    def report_overload(self) -> None:
+        pass
+
     def wait_for_room(self) -> bool:
         self.told += 1
         return self.full

@@ -228,6 +228,7 @@ void Channel::finish_close(Ref<Reason> reason) {
         Lock lock(mutex_);
         state_.store(State::Closed, std::memory_order_release);
         take_requests(*closing);
+        window_.leave();
         if (!filter_started_) close_descriptor();  // else after the filter's last bytes
         scheduled_ = false;
         queue_ = WriteQueue();

@@ -319,8 +319,7 @@ private:
     Ref<Limit> limit_;
     std::shared_ptr<HostLoad> host_load_;
     ShardLoad* load_ = nullptr;
-    bool follows_overload_ = false;
-    OverloadWindow window_;
+    OverloadWindow window_;  // joined if the channel follows overload
     Nanos scan_at_ = kNever;
     // No call is made; half of kNever, so that sums do not overflow.
     static constexpr Nanos kNoQuietCheck = kNever / 2;

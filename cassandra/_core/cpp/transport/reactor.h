@@ -163,6 +163,7 @@ public:
 
     // References that the next thread with the runtime lock may drop.
     DropList drops;
+    OverloadWindows windows;  // of its channels
 
     // --- owner ---
 

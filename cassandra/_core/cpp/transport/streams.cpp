@@ -199,7 +199,7 @@ void Channel::responds_again() noexcept {
 
 void Channel::follow_overload() noexcept {
     Lock lock(mutex_);
-    follows_overload_ = load_ != nullptr;
+    if (load_ && !window_.has_joined() && state() < State::Closing) window_.join(reactor_->windows);
 }
 
 double Channel::window() noexcept {
@@ -348,7 +348,7 @@ Nanos Channel::expire(Nanos now, std::vector<EndedRequest>& expired) {
             continue;
         }
         expired.push_back({entry.operation, entry.attempt, false, now - entry.started});
-        if (follows_overload_ && entry.load && !queue_.still_queued(entry.position))
+        if (window_.has_joined() && entry.load && !queue_.still_queued(entry.position))
             window_.timed_out(entry.started, now, entry.load->usual.get(), in_flight());
         give_up(entry);
         expired.back().sent = entry.state == StreamState::Orphaned;
@@ -394,7 +394,7 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
     if (entry->load) {
         const Nanos now = last_received();
         entry->load->answered(now - entry->started, now, frame.opcode == kError);
-        if (follows_overload_ && entry->state == StreamState::Waiting) {
+        if (window_.has_joined() && entry->state == StreamState::Waiting) {
             const Nanos usual = entry->load->usual.get();
             window_.answered(entry->started, now, usual, in_flight() + 1, rejects_overload(frame));
         }

@@ -4,7 +4,11 @@
 // request times out, or a response takes over 100 ms and ten times as long as usual. Evidence counts only if most of
 // the recent responses were slow. So single lost responses, slow statements and a server that is a little slow limit
 // nothing. If responses are as slow a little later, with few requests in flight, the reason is another one: the window
-// opens again, and stays open for some minutes.
+// opens again, and stays open for some minutes. Rejections leave no doubt about the reason.
+//
+// Windows that are limited keep the servers quick, so that a window without evidence would stay open and send what the
+// others hold back. If most windows of the client are limited, it suffices that the responses of a further one are a
+// little slow.
 //
 // A limited window follows the latency, as Swift does (Kumar et al., SIGCOMM 2020), which was designed for many
 // senders to one receiver: while responses take at most about twice as long as usual the window grows, by a constant
@@ -26,9 +30,40 @@
 
 namespace fastcql {
 
+// The windows of one client, by state. Any thread.
+class OverloadWindows {
+public:
+    void add() noexcept { open_.fetch_add(1, std::memory_order_relaxed); }
+    void remove(bool limited) noexcept { (limited ? limited_ : open_).fetch_sub(1, std::memory_order_relaxed); }
+    void limited() noexcept { move(open_, limited_); }
+    void opened() noexcept { move(limited_, open_); }
+    bool are_mostly_limited() const noexcept {
+        return limited_.load(std::memory_order_relaxed) > open_.load(std::memory_order_relaxed);
+    }
+
+private:
+    static void move(std::atomic<int>& from, std::atomic<int>& to) noexcept {
+        from.fetch_sub(1, std::memory_order_relaxed);
+        to.fetch_add(1, std::memory_order_relaxed);
+    }
+    std::atomic<int> open_{0}, limited_{0};
+};
+
 class OverloadWindow {
 public:
     static constexpr double kClip = 3;  // times the usual latency
+
+    // The window is one of *all*, which live until leave(). Called before what follows; without it there is no limit.
+    void join(OverloadWindows& all) noexcept {
+        all_ = &all;
+        all.add();
+    }
+    void leave() noexcept {
+        if (all_) all_->remove(is_limited());
+        all_ = nullptr;
+        limited_.store(false, std::memory_order_relaxed);
+    }
+    bool has_joined() const noexcept { return all_ != nullptr; }
 
     bool is_limited() const noexcept { return limited_.load(std::memory_order_relaxed); }
     double size() const noexcept { return size_; }
@@ -79,7 +114,7 @@ public:
         if (is_limited()) {
             evidence_ = now;
         } else {
-            limit(static_cast<double>(std::max(now - sent, Nanos{1})), now, static_cast<double>(usual), in_flight);
+            limit(static_cast<double>(std::max(now - sent, Nanos{1})), now, static_cast<double>(usual), in_flight, false);
         }
     }
 
@@ -87,7 +122,7 @@ private:
     static constexpr double kLate = 100.0 * kMillisecond, kMuch = 10;
     static constexpr int kSome = 8, kTrial = 3;
     static constexpr double kSlow = 2, kTarget = 1.5, kQuick = 1.25, kStep = 0.003, kQuickStep = 0.03;
-    static constexpr double kLeast = 0.01, kMost = 32768;
+    static constexpr double kLeast = 0.01, kMost = 32768, kFar = 8;
     static constexpr Nanos kHold = 5 * kSecond, kLongestPause = kSecond, kBlind = 300 * kSecond;
     static constexpr double kMargin = 0.5 * kSecond;
 
@@ -101,26 +136,37 @@ private:
     }
     void look_for_evidence(Nanos sent, double elapsed, Nanos now, double normal, int in_flight, bool rejected) noexcept {
         const bool late = elapsed > kLate && elapsed > kMuch * normal && in_flight >= kSome;
-        if (rejected || (late && late_since_ != 0 && sent >= late_since_)) return limit(elapsed, now, normal, in_flight);
+        if (rejected || (late && late_since_ != 0 && sent >= late_since_) || is_spared(normal))
+            return limit(elapsed, now, normal, in_flight, rejected);
         if (late && late_since_ == 0) {
             late_since_ = now;
         } else if (recent_ <= kSlow * normal) {
             late_since_ = 0;
         }
     }
-    void limit(double elapsed, Nanos now, double normal, int in_flight) noexcept {
-        if (recent_ <= kSlow * normal || now < blind_until_) return;
+    // True if responses are a little slow, and the limits of other windows are the reason why they are not slower.
+    bool is_spared(double normal) const noexcept {
+        return recent_ > kTarget * normal && all_->are_mostly_limited();
+    }
+    void limit(double elapsed, Nanos now, double normal, int in_flight, bool rejected) noexcept {
+        if (recent_ <= kSlow * normal && !is_spared(normal)) return;
+        if (now < blind_until_ && !rejected) return;
         limited_.store(true, std::memory_order_relaxed);
+        all_->limited();
         doubling_ = true;
         late_since_ = 0;
-        size_ = std::clamp(in_flight * kSlow * normal / elapsed, kLeast, kMost);
+        // After a rejection it begins far above: the next ones halve it, in all clients alike.
+        size_ = std::clamp(in_flight * (rejected ? kFar : kSlow * normal / elapsed), kLeast, kMost);
         recent_ = whole_ = kQuick * normal;
         worst_ = elapsed;
-        trial_left_ = kTrial;
+        trial_left_ = rejected ? 0 : kTrial;
         limited_at_ = evidence_ = cut_at_ = grown_at_ = now;
         pause(elapsed, now);
     }
-    void open() noexcept { limited_.store(false, std::memory_order_relaxed); }
+    void open() noexcept {
+        limited_.store(false, std::memory_order_relaxed);
+        all_->opened();
+    }
     void cut(double part, Nanos now) noexcept {
         size_ = std::max(kLeast, size_ * (1 - part));
         doubling_ = false;
@@ -131,6 +177,7 @@ private:
         if (size_ < 1) next_ = now + static_cast<Nanos>(std::min(elapsed * (1 / size_ - 1), longest));
     }
 
+    OverloadWindows* all_ = nullptr;
     std::atomic<bool> limited_{false};
     bool doubling_ = false;   // until the first cut
     double size_ = kMost;
