@@ -29,15 +29,25 @@ PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
 REPLICATION = {"dc0": "3", "dc1": "3", "dc2": "3"}
 
 
-def cluster(chance: random.Random) -> tuple[list[Host], Metadata]:
+def cluster(chance: random.Random, nodes: int = NODES) -> tuple[list[Host], Metadata]:
     """Nodes that are up, and the vnode ring of a keyspace."""
+    hosts, metadata, tokens = known_nodes(chance, nodes)
+    build_ring(metadata, tokens)
+    return hosts, metadata
+
+
+def known_nodes(chance: random.Random, nodes: int) -> tuple[list[Host], Metadata, dict[Host, list[str]]]:
     hosts, metadata = [], Metadata()
-    for number in range(NODES):
-        host = Host(f"10.0.0.{number + 1}", SimpleConvictionPolicy, host_id=UUID(int=number + 1))
+    for number in range(nodes):
+        address = f"10.0.{number // 250}.{number % 250 + 1}"
+        host = Host(address, SimpleConvictionPolicy, host_id=UUID(int=number + 1))
         host.set_location_info(f"dc{number % 3}", f"r{number // 3 % 3}")
         host.set_up()
         hosts.append(metadata.add_or_return_host(host)[0])
-    tokens = {host: [str(chance.randrange(MIN, MAX)) for _ in range(TOKENS)] for host in hosts}
+    return hosts, metadata, {host: [str(chance.randrange(MIN, MAX)) for _ in range(TOKENS)] for host in hosts}
+
+
+def build_ring(metadata: Metadata, tokens: dict[Host, list[str]]) -> None:
     metadata.rebuild_token_map(PARTITIONER, tokens)
     keyspace = KeyspaceMetadata(KEY[0], True, "NetworkTopologyStrategy", REPLICATION)
     if OURS:
@@ -45,7 +55,6 @@ def cluster(chance: random.Random) -> tuple[list[Host], Metadata]:
     else:
         metadata.keyspaces[KEY[0]] = keyspace  # type: ignore[index,unused-ignore]
         metadata.token_map.rebuild_keyspace(KEY[0], True)  # type: ignore[union-attr,unused-ignore]
-    return hosts, metadata
 
 
 def policy_over(hosts: list[Host], metadata: Metadata) -> TokenAwarePolicy:

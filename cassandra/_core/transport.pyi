@@ -898,8 +898,7 @@ class Channel:
     max_requests: int  # 32768 at most
     limit: Final[Limit | None]
     def set_load(self, host: HostState, shard: int | None) -> None:
-        """Count requests from now on in the load of *host*, for *shard* (None: the host has no shards). Later calls
-        have no effect."""
+        """Count requests from now on in the load of *host*, for *shard* (None: without shards). Works once."""
     def responds_again(self) -> None: ...  # after a silence, whose latencies do not count in the load any more
     def set_limit(self, limit: Limit) -> None:
         """Count requests from now on in *limit* too; ConnectionBusy is raised when it is full."""
@@ -907,13 +906,14 @@ class Channel:
         """As ``Limit.wait``, for a free stream here, or else a place in the limit: *waiter* is notified when there may
         be one, or when the channel closes. Return False if there is room, or the channel is closed."""
     def end_queue(self) -> None: ...  # as ``Limit.end_queue``
-    def follow_overload(self) -> None:
-        """From now on fewer requests are sent while the server is overloaded. After :meth:`set_load`."""
+    def follow_overload(self) -> None: ...  # after set_load(): send fewer requests while the server is overloaded
     window: Final[float]  # how many requests may be in flight to an overloaded server; below 1, with pauses; else inf
     is_full: Final[bool]  # no request is taken now
     def watch_quiet(self, patience: float, on_quiet: Callable[[], object]) -> None:
-        """From now on *on_quiet* is called, on the I/O thread, when no byte was received for *patience* seconds and a
-        request that was sent has waited as long; for the same requests only after that time again. Not while paused."""
+        """From now on call *on_quiet*, on the I/O thread, when a request that was sent has waited *patience* seconds
+        without input; for the same requests only after that time again. Not while paused."""
+    def keep_alive(self, version: int, interval: float, timeout: float) -> None:
+        """Send OPTIONS after *interval* seconds without input; close if nothing comes for *timeout* seconds then."""
     uploaded: Final[int]  # bytes that the peer has accepted so far, while a large amount is being sent; else 0
     def waiting(self) -> list[tuple[Operation, int]]:
         """Return the requests that were sent and not answered, each with the number of its attempt."""

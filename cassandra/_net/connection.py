@@ -50,7 +50,7 @@ from cassandra._wire.messages.responses import EventMessage, ResultMessage, deco
 from .compression import Compression
 from .endpoint import EndPoint
 from .exchange import Exchange, call_guarded, failure_error, orphaned_limit
-from .features import Dialect, ProtocolFeatures, dialect_of
+from .features import Dialect, ProtocolFeatures, ShardTarget, dialect_of
 from .handshake import Negotiated, check_host_id, use_keyspace
 from .opening import Opening, OpeningWaiter
 from .options import ConnectionOptions
@@ -134,14 +134,17 @@ class Connection(ConnectionBase):
         endpoint: EndPoint,
         options: ConnectionOptions,
         on_done: Callable[[Connection | BaseException], None],
+        target: ShardTarget | None = None,
         **kwargs: Any,
     ) -> Opening:
-        """Start to open a connection. *on_done* is called exactly once, on the I/O thread, with the connection or the
-        exception. Keyword arguments are the constructor's: *context*, *host_id*, *on_event* and *on_closed*
-        (connection, error or None). Both callbacks are called on the I/O thread, *on_closed* once and after *on_done*.
+        """Start to open a connection, to the shard *target* if that is given. *on_done* is called exactly once, on the
+        I/O thread, with the connection or the exception. Keyword arguments are the constructor's: *context*, *host_id*,
+        *on_event* and *on_closed* (connection, error or None). Both callbacks are called on the I/O thread, *on_closed*
+        once and after *on_done*.
         """
         kind = options.connection_class or cls
-        return Opening(lambda: kind(reactor, endpoint, options, **kwargs), reactor, endpoint, options, on_done)
+        how = options if target is None else options.replace(shard_target=target)
+        return Opening(lambda: kind(reactor, endpoint, options, **kwargs), reactor, endpoint, how, on_done)
 
     @classmethod
     def factory(
@@ -198,6 +201,9 @@ class Connection(ConnectionBase):
         self.cql_version = negotiated.cql_version
         self.channel.max_requests = self.options.max_requests
         self._opening = None
+        if self.options.heartbeat_interval:
+            interval, timeout = self.options.heartbeat_interval, self.options.heartbeat_timeout
+            self.channel.keep_alive(self.protocol_version, interval, timeout)
         if self.compression is None or self.protocol_version >= 5:
             self.submit = self.channel.submit
             self.direct = self.channel
@@ -509,6 +515,9 @@ class Connection(ConnectionBase):
         self.channel = channel
         if isinstance(error, CrcException):
             error = CrcMismatchException(str(error), self.endpoint)
+        elif isinstance(error, TimeoutError) and error.errno is None:  # of a heartbeat, not of the system
+            timeout = self.options.heartbeat_timeout
+            error = OperationTimedOut({str(self.endpoint): str(error)}, self.endpoint, timeout)
         self.last_error = self.last_error or error
         if self._opening is not None:
             self._opening.on_closed(self, error)

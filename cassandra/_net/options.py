@@ -43,6 +43,8 @@ class ConnectionOptions:
     ssl_options: Mapping[str, Any] | None = None  # {} is TLS with defaults, None is plaintext
     ssl_session_cache: SSLSessionCache | None = None
     sockopts: Sequence[tuple[int, int, int | bytes]] = ()
+    heartbeat_interval: float | None = None  # seconds without input after which OPTIONS is sent; None or 0: never
+    heartbeat_timeout: float = 30.0  # seconds without input after that, until the connection is closed
     connect_timeout: float | None = DEFAULT_CONNECT_TIMEOUT  # whole opening, from name look-up to end of handshake
     keyspace: str | None = None  # USE it as the last step
     register_events: Sequence[str] = ()  # REGISTER for these: "TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"
@@ -66,6 +68,11 @@ class ConnectionOptions:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"cannot set {name}: connection options are immutable")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConnectionOptions) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
 
     def replace(self, **changes: Any) -> ConnectionOptions:
         """Return a copy with *changes*."""

@@ -292,7 +292,9 @@ class HostPool(PoolFields):
             self._run_soon(lambda: on_done(Arrival(error=self._closed_error())))
             return
         try:
-            options = self._options().replace(keyspace=self.keyspace, shard_target=target)
+            options = self._options()
+            if options.keyspace != self.keyspace:
+                options = options.replace(keyspace=self.keyspace)
         except Exception as error:
             failure = error
             self._run_soon(lambda: on_done(Arrival(error=failure)))
@@ -302,6 +304,7 @@ class HostPool(PoolFields):
             self.host.endpoint,
             options,
             on_connected,
+            target=target,
             context=self._context,
             host_id=getattr(self.host, "host_id", None),
             on_event=self._on_event,

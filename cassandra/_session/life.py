@@ -28,14 +28,12 @@ from cassandra._base.logs import get_logger
 from cassandra._base.process import Event, catch_up, in_child, renew
 from cassandra._base.real import Future
 from cassandra._core.transport import Reactor
-from cassandra._net.health import Heartbeat
 from cassandra._session.request.completion import falls_back
 
 from . import scheduler
 from .scheduler import busy, drain, end_idle_threads
 
 if TYPE_CHECKING:
-    from cassandra._net.connection import Connection
 
     from .cluster import Cluster
 
@@ -58,7 +56,6 @@ class Life:
         self.is_draining = False
         self._is_waiting_over = False
         self._stopped = Event()
-        self._heartbeat: Heartbeat | None = None
         self._is_dormant = False
         self.reactor: Reactor | None = None
 
@@ -112,29 +109,14 @@ class Life:
         cluster = self._cluster
         try:
             cluster.control_connection.connect()
-            self._start_heartbeat()
+            with self._lock:
+                if self._stopping or self.reactor is None:
+                    raise DriverException("The cluster was shut down while it was connecting")
             cluster.host_listeners.wait_for_delivery(1.0)
         except BaseException:
             log.error("Control connection failed to connect, shutting down the cluster")
             self.stop()
             raise
-
-    def _start_heartbeat(self) -> None:
-        cluster = self._cluster
-        with self._lock:
-            reactor = self.reactor
-            if self._stopping or reactor is None:
-                raise DriverException("The cluster was shut down while it was connecting")
-            interval, timeout = cluster.idle_heartbeat_interval, cluster.idle_heartbeat_timeout
-            if not interval:
-                return
-            heartbeat = self._heartbeat = Heartbeat(reactor, interval, timeout, self._connections)
-        heartbeat.start()
-
-    def _connections(self) -> list[Connection]:
-        cluster = self._cluster
-        pooled = [connection for pool in cluster.sessions.pools() for connection in pool.get_connections()]
-        return [*cluster.control_connection.get_connections(), *pooled]
 
     def refuse_to_block(self) -> None:
         """Raise DriverException on the I/O thread, which would wait for itself."""
@@ -151,7 +133,6 @@ class Life:
         self._stopped = Event()
         self._is_waiting_over = False
         self._stopping |= self.is_draining
-        self._heartbeat = None
         self._started = self.reactor = None
         self._is_dormant = self._cluster.control_connection.has_connected and not self._stopping
         if self._stopping:
@@ -177,10 +158,6 @@ class Life:
     def _reopen(self, reactor: Reactor) -> None:
         """Treat every connection as lost: hosts that cannot be reached now are tried again later."""
         cluster = self._cluster
-        try:
-            self._start_heartbeat()
-        except DriverException as error:  # it is being shut down already
-            log.debug("No connection is opened in the forked child: %s", error)
         cluster.control_connection.reconnect()
         cluster.membership.resume()
         for session in cluster.sessions:
@@ -278,9 +255,6 @@ class Life:
         steps: list[Any] = [session.shutdown for session in list(cluster.sessions)]
         steps += [cluster.control_connection.shutdown, cluster.schema_changes.shutdown]
         steps += [handler.cancel for host in cluster.metadata.all_hosts() if (handler := host._reconnection_handler)]
-        heartbeat, self._heartbeat = self._heartbeat, None
-        if heartbeat is not None:
-            steps.append(heartbeat.stop)
         if cluster.metrics is not None:
             steps.append(cluster.metrics.shutdown)
         for step in steps:

@@ -164,15 +164,14 @@ class Allocator:
         self._address = address
         self._separate_tls = separate_tls
         self._random = random.SystemRandom()
-        self._net = f"127.{self._random.randint(1, 254)}.{self._random.randint(0, 254)}"
+        self._net = self._random.randint(1, 254), self._random.randint(0, 255)
         self._count = 0
         self._ports: Ports | None = None
 
     def next(self) -> tuple[str, Ports]:
         """Return an address and ports that are free there; raise OSError if none are free."""
         for _ in range(ATTEMPTS):
-            self._count += 1
-            address = self._address or f"{self._net}.{self._count}"
+            address = self._address or self._next_address()
             fixed = self._ports if self._address is None else None
             ports = fixed or self._sample()
             if _free(address, ports):
@@ -180,6 +179,12 @@ class Allocator:
                     self._ports = ports
                 return address, ports
         raise OSError("no free port found for a simulated node")
+
+    def _next_address(self) -> str:
+        """Return the next one of a network of 65,024 addresses."""
+        subnet, last = divmod(self._count, 254)
+        self._count += 1
+        return f"127.{self._net[0]}.{(self._net[1] + subnet) % 256}.{last + 1}"
 
     def _sample(self) -> Ports:
         numbers = self._random.sample(range(LOWEST, HIGHEST), 4 if self._separate_tls else 2)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra._net import health
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import (
@@ -79,10 +80,11 @@ class TestChoice:
         session = connect(all_replicas, "ks", **profile())
         assert held_by_first_node(all_replicas, session) <= 3  # more than one if the others have been slow
 
-    def test_a_node_that_was_silent_is_used_again_at_once(
-        self, all_replicas: SimulatedCluster, connect: Connect
+    def test_a_node_that_was_silent_is_soon_used_again(
+        self, all_replicas: SimulatedCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The late responses do not make it a slow replica."""
+        """The late responses do not make it a slow replica; those of a busy machine may, for a second or two."""
+        monkeypatch.setattr(health, "QUIET", 1.0)
         session = connect(all_replicas, "ks", **profile())
         read = prepared_reads(session)
         host = next(one for one in session.hosts if one.address == all_replicas.nodes[0].address)
@@ -96,10 +98,15 @@ class TestChoice:
         eventually(lambda: not host.is_suspect)
         for request in late:
             request.result()
-        all_replicas.clear_requests()
-        for _ in range(ROUNDS):
-            session.execute(*read(1))
-        assert reads(all_replicas)[0] > ROUNDS / 10
+        deadline = time.monotonic() + 4.0
+        while True:
+            all_replicas.clear_requests()
+            for _ in range(ROUNDS):
+                session.execute(*read(1))
+            if reads(all_replicas)[0] > ROUNDS / 10:
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
 
     def test_it_can_be_switched_off(self, all_replicas: SimulatedCluster, connect: Connect) -> None:
         policy = TokenAwarePolicy(RoundRobinPolicy(), slow_replica_avoidance=False)

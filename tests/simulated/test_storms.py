@@ -145,19 +145,18 @@ def test_faults_while_statements_are_prepared(table: SimulatedCluster, connect: 
         one.is_idempotent = True
     node = other_node(session, table)
     go(node, session)
-    if fault == "closed":
-        table.inject(Close(), opcode="PREPARE", node=node.index, after=5, times=3)
-    else:
-        table.inject(_Stop(node), opcode="PREPARE", node=node.index, after=5, times=1)
-    node.start()
-    for _ in range(5):
-        for one in prepared:
-            session.execute(one, (1,))
-    if fault == "goes again":
-        eventually(lambda: host_of(session, node).is_up is False)
-        assert not session.cluster.prepared.ahead
+    reaction, times = (Close(), 3) if fault == "closed" else (_Stop(node), 1)
+    with table.inject(reaction, opcode="PREPARE", node=node.index, after=5, times=times):
         node.start()
-    eventually(lambda: host_of(session, node).is_up and not session.cluster.prepared.ahead)
+        for _ in range(5):
+            for one in prepared:
+                session.execute(one, (1,))
+        if fault == "goes again":
+            eventually(lambda: host_of(session, node).is_up is False)
+            assert not session.cluster.prepared.ahead
+            node.start()
+        eventually(lambda: host_of(session, node).is_up and not session.cluster.prepared.ahead)
+    eventually(lambda: host_of(session, node).is_up)
     session.execute(prepared[0], (1,), host=host_of(session, node))
 
 

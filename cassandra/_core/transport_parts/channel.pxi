@@ -182,6 +182,10 @@ cdef class Channel:
         self.on_quiet = on_quiet
         self.core.watch_quiet(deadline_after(0, patience))
 
+    def keep_alive(self, uint8_t version, double interval, double timeout):
+        if not self.core.reactor().foreign():
+            self.core.keep_alive(version, deadline_after(0, interval), deadline_after(0, timeout))
+
     @property
     def uploaded(self):
         return 0 if self.core.reactor().foreign() else self.core.uploaded()

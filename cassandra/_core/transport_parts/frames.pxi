@@ -43,6 +43,10 @@ cdef object make_exception(Reason* reason):
         return error_class("ProtocolError")(message)
     if reason.kind == ReasonKind.Crc:
         return error_class("CrcException")(message)
+    if reason.kind == ReasonKind.Silent:
+        return TimeoutError(message)
+    if reason.kind == ReasonKind.Heartbeat:
+        return error_class("ConnectionException")(message)
     return error_class("ConnectionShutdown")(message)
 
 

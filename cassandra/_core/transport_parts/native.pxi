@@ -55,6 +55,8 @@ cdef extern from "transport/reason.h" namespace "fastcql":
         Protocol
         Crc
         Stopped
+        Silent
+        Heartbeat
     cdef cppclass Reason:
         Reason(ReasonKind kind, string message) except +
         ReasonKind kind
@@ -263,6 +265,7 @@ cdef extern from "transport/channel.h" namespace "fastcql" nogil:
         double window()
         bint is_window_full()
         void watch_quiet(Nanos patience)
+        void keep_alive(uint8_t version, Nanos interval, Nanos timeout)
         void waiting(vector[WaitingRequest]& found) except +
         uint64_t uploaded()
         Wait wait_for_stream(COperation* waiter)

@@ -22,11 +22,13 @@ class ConnectionFactory:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._shared = ConnectionOptions()
 
     def options(self, keyspace: str | None = None) -> ConnectionOptions:
-        """Return the current options of connections; the protocol version is negotiated as long as none is known."""
+        """Return the current options of connections; the protocol version is negotiated as long as none is known. It is
+        the same object as long as nothing changes: thousands of connections refer to it."""
         given, versions = self._cluster, self._cluster._versions
-        return ConnectionOptions(
+        options = ConnectionOptions(
             protocol_version=versions.in_use,
             may_lower=not versions.is_given,
             on_open=self._on_open,
@@ -40,6 +42,8 @@ class ConnectionFactory:
             ssl_options=given.ssl_options,
             ssl_session_cache=given.ssl_session_cache,
             sockopts=tuple(given.sockopts or ()),
+            heartbeat_interval=given.idle_heartbeat_interval,
+            heartbeat_timeout=given.idle_heartbeat_timeout,
             connect_timeout=given.connect_timeout,
             keyspace=keyspace,
             application_info=given.application_info,
@@ -51,6 +55,9 @@ class ConnectionFactory:
             verify_host_id=given.verify_host_ids,
             follows_overload=given.adaptive_concurrency,
         )
+        if options != self._shared:
+            self._shared = options
+        return self._shared
 
     def _on_open(self, connection: Connection) -> None:
         self._cluster._versions.record_version(connection)

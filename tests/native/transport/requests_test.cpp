@@ -13,24 +13,32 @@ using namespace fixtures;
 
 TEST(stream_ids_are_unique_and_low) {
     StreamIds ids;
-    for (int i = 0; i < 100; ++i) CHECK(ids.acquire(kMaxStreams) == i);
+    const auto acquire = [&](int limit) {
+        ids.reserve();
+        return ids.acquire(limit);
+    };
+    for (int i = 0; i < 100; ++i) CHECK(acquire(kMaxStreams) == i);
     ids.release(7);
     ids.release(3);
-    CHECK(ids.acquire(kMaxStreams) == 3 && ids.acquire(kMaxStreams) == 7 && ids.acquire(kMaxStreams) == 100);
-    for (int i = 101; i < kMaxStreams; ++i) CHECK(ids.acquire(kMaxStreams) == i);
-    CHECK(ids.acquire(kMaxStreams) == -1);
+    CHECK(acquire(kMaxStreams) == 3 && acquire(kMaxStreams) == 7 && acquire(kMaxStreams) == 100);
+    for (int i = 101; i < kMaxStreams; ++i) CHECK(acquire(kMaxStreams) == i);
+    CHECK(acquire(kMaxStreams) == -1);
     ids.release(32767);
-    CHECK(ids.acquire(32767) == -1 && ids.acquire(kMaxStreams) == 32767);
+    CHECK(acquire(32767) == -1 && acquire(kMaxStreams) == 32767);
 }
 
 TEST(stream_ids_at_random) {
     StreamIds ids;
+    const auto acquire = [&](int limit) {
+        ids.reserve();
+        return ids.acquire(limit);
+    };
     std::set<int> taken;
     std::mt19937 random(1);
     for (int step = 0; step < 200000; ++step) {
         if (random() % 5 < 3) {
             const int limit = 1 + static_cast<int>(random() % 3000);
-            const int id = ids.acquire(limit);
+            const int id = acquire(limit);
             if (id < 0) {
                 for (int i = 0; i < limit; ++i) CHECK(taken.count(i) == 1);
             } else {

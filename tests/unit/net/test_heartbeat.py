@@ -1,24 +1,24 @@
-"""Heartbeats: who is asked, what a miss does, and how they end."""
+"""Heartbeats: which connections are asked, and what a miss does."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from cassandra._base import errors, server_errors
-from cassandra._net.connection import Connection
+from cassandra._base import errors
 from cassandra._net.endpoint import DefaultEndPoint
-from cassandra._net.health import Heartbeat
 from cassandra._net.options import ConnectionOptions
+from cassandra._net.pool import HostPool
 from cassandra._wire.messages.requests import OptionsMessage
 from tests.fakes import wire
 from tests.fakes.scripted import ScriptedConnection
 from tests.patience import PATIENCE, eventually, ever_longer
-from tests.unit.net.pools import Net, opened, picked
-from tests.unit.net.reactors import made_reactor
+from tests.unit.net.pools import QUERY, Net, opened, picked
 
 pytestmark = pytest.mark.long
 
@@ -30,43 +30,33 @@ def net(no_leaks: None) -> Iterator[Net]:
     net.close()
 
 
-def heartbeat(net: Net, connections: Callable[[], Iterable[Connection]], **kwargs: float) -> Heartbeat:
-    beat = Heartbeat(net.reactor, kwargs.get("interval", 0.03), kwargs.get("timeout", PATIENCE), connections)
-    beat.start()
-    return beat
-
-
-def test_idle_connections_are_asked(net: Net) -> None:
+@contextmanager
+def heartbeats(net: Net, interval: float = 0.03, timeout: float = PATIENCE, **options: Any) -> Iterator[HostPool]:
+    """A pool whose connections have them."""
+    net.options = net.options.replace(heartbeat_interval=interval, heartbeat_timeout=timeout, **options)
     pool = net.open()
-    beat = heartbeat(net, pool.get_connections)
-    eventually(lambda: net.server.opcodes.count(wire.OPTIONS) >= 4)
-    beat.stop()
-    assert not pool.pick().is_closed and net.lost == []
+    yield pool
+    pool.close()
 
 
-def test_busy_and_closed_connections_are_not() -> None:
-    class Stub:
-        """A connection, and the reactor whose timer is run by hand."""
+@pytest.mark.parametrize("version", [4, 5])
+def test_idle_connections_are_asked(net: Net, version: int) -> None:
+    with heartbeats(net, protocol_version=version) as pool:
+        connection = pool.pick()
+        eventually(lambda: net.server.opcodes.count(wire.OPTIONS) >= 4)
+        assert not connection.is_closed and net.lost == []
+        assert connection.in_flight == connection.orphaned == 0, "they are not requests"
 
-        def __init__(self, idle_seconds: float = 0.0, is_closed: bool = False) -> None:
-            self.idle_seconds, self.is_closed = idle_seconds, is_closed
-            self.asked: list[Any] = []
-            self.timers: list[Any] = []
 
-        def request_async(self, message: Any, on_done: Any, timeout: float, later: bool = False) -> None:
-            self.asked.append((message, timeout))
-
-        def call_later(self, delay: float, callback: Any) -> Any:
-            self.timers.append((delay, callback))
-
-    reactor: Any = Stub()
-    idle, busy, closed = Stub(30.0), Stub(29.9), Stub(100.0, True)
-    Heartbeat(reactor, 30, 7, lambda: [idle, busy, closed]).start()  # type: ignore[list-item]
-    delay, beat = reactor.timers.pop()
-    beat()
-    assert delay <= 30 / 4 and len(reactor.timers) == 1, "and again"
-    assert [(type(message), timeout) for message, timeout in idle.asked] == [(OptionsMessage, 7)]
-    assert busy.asked == closed.asked == []
+def test_connections_that_receive_are_not(net: Net) -> None:
+    with heartbeats(net, interval=0.5) as pool:
+        before, begun = net.server.opcodes.count(wire.OPTIONS), time.monotonic()
+        longest = last = 0.0
+        while time.monotonic() < begun + 1.5:
+            pool.pick().request(QUERY, PATIENCE)
+            last, longest = time.monotonic(), max(longest, time.monotonic() - (last or time.monotonic()))
+            time.sleep(0.01)
+        assert net.server.opcodes.count(wire.OPTIONS) == before or longest > 0.4, "unless this machine has paused"
 
 
 @pytest.mark.parametrize("how", ["silence", "error", "nonsense"])
@@ -81,64 +71,44 @@ def test_a_miss_closes_the_connection(net: Net, how: str) -> None:
         return True
 
     net.script = script
-    pool = net.open()
-    connection = pool.pick()
-    beat = heartbeat(net, pool.get_connections, timeout=0.1 if how == "silence" else PATIENCE)
-    eventually(lambda: net.lost)
-    beat.stop()
-    expected = {
-        "silence": errors.OperationTimedOut,
-        "error": server_errors.ServerError,
-        "nonsense": errors.ConnectionException,
-    }
-    assert connection.is_defunct
-    assert isinstance(net.lost[0][1], expected[how])
-    eventually(lambda: picked(pool) not in (None, connection))
+    with heartbeats(net, timeout=0.1 if how == "silence" else PATIENCE) as pool:
+        connection = pool.pick()
+        eventually(lambda: net.lost)
+        error = net.lost[0][1]
+        expected = errors.OperationTimedOut if how == "silence" else errors.ConnectionException
+        text = {"silence": "no response to a heartbeat within 0.1 s", "error": "broken", "nonsense": "opcode 2"}[how]
+        assert type(error) is expected and text in str(error)
+        assert connection.is_defunct and connection.last_error is error
+        eventually(lambda: picked(pool) not in (None, connection))
 
 
-def test_one_question_at_a_time(net: Net) -> None:
+def test_any_bytes_are_a_sign_of_life(net: Net) -> None:
+    """The responses to heartbeats are lost, others come."""
     net.script = lambda connection, request: request.opcode == wire.OPTIONS and len(connection.requests) > 1
-    pool = net.open()
-    connection = pool.pick()
-    (served,) = net.server.connections
-    beat = heartbeat(net, list, timeout=0.3)
-    for _ in range(3):
-        net.reactor.call_soon(lambda: beat.check(connection))
-    eventually(lambda: connection.is_closed)
-    beat.stop()
+    with heartbeats(net, interval=0.2, timeout=0.5) as pool:
+        connection, begun = pool.pick(), time.monotonic()
+        while time.monotonic() < begun + 1.5:
+            for _ in range(3):
+                connection.request(QUERY, PATIENCE)
+            time.sleep(0.25)
+        assert net.server.opcodes.count(wire.OPTIONS) >= 3 and not connection.is_closed
+
+
+def test_one_at_a_time(net: Net) -> None:
+    net.script = lambda connection, request: request.opcode == wire.OPTIONS and len(connection.requests) > 1
+    with heartbeats(net, timeout=0.3) as pool:
+        connection = pool.pick()
+        (served,) = net.server.connections
+        eventually(lambda: connection.is_closed)
     opcodes = [request.opcode for request in served.requests]
-    assert opcodes.count(wire.OPTIONS) in (2, 3), "the handshake's, ours, and silence asks too"
-
-
-def test_a_list_that_fails_does_not_stop_it(net: Net, caplog: pytest.LogCaptureFixture) -> None:
-    pool = net.open()
-    calls: list[int] = []
-
-    def connections() -> list[Connection]:
-        calls.append(1)
-        if len(calls) == 1:
-            raise RuntimeError("mine")
-        return pool.get_connections()
-
-    beat = heartbeat(net, connections)
-    eventually(lambda: net.server.opcodes.count(wire.OPTIONS) >= 2)
-    beat.stop()
-    assert "could not list" in caplog.text
+    assert opcodes.count(wire.OPTIONS) == 2, "the handshake's, and one heartbeat"
 
 
 def test_no_heartbeats(net: Net) -> None:
-    beat = heartbeat(net, list, interval=0)
-    assert beat._timer is None
-    beat.stop()
-    beat.start()
-
-
-def test_heartbeats_end_with_the_reactor() -> None:
-    reactor = made_reactor()
-    assert reactor.stop(30)
-    beat = Heartbeat(reactor, 1.0, 1.0, list)
-    beat.start()
-    assert beat._timer is None
+    with heartbeats(net, interval=0):
+        before = net.server.opcodes.count(wire.OPTIONS)
+        time.sleep(0.3)
+        assert net.server.opcodes.count(wire.OPTIONS) == before
 
 
 def test_frozen_servers_are_noticed(net: Net) -> None:

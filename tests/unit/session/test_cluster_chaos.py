@@ -93,13 +93,13 @@ class Trouble:
             connection.close()
 
     def end(self) -> None:
-        """Time limits end, too: any further delay is the machine's."""
+        """Time limits end, too, for new connections: any further delay is the machine's."""
         for node in self.fake.nodes:
             node.listed = True
             node.resume()
             node.start()
         self.cluster.connect_timeout = self.cluster.control_connection_timeout = PATIENCE
-        self.cluster.life._heartbeat._timeout = PATIENCE  # type: ignore[union-attr]
+        self.cluster.idle_heartbeat_timeout = PATIENCE
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -70,9 +71,10 @@ void Channel::become_open() {
     reactor_->mark_dirty(*this);  // requests may have been submitted before
 }
 
-// True if a request would expire.
+// True if a request would expire, or a heartbeat.
 bool Channel::has_due(Nanos now) {
     Lock lock(mutex_);
+    if (heartbeat_.waits && heartbeat_.sent + heartbeat_.timeout <= now) return true;
     return in_flight() > 0 && std::any_of(entries_.begin(), entries_.end(), [now](const StreamEntry& entry) {
                return entry.state == StreamState::Waiting && entry.deadline <= now;
            });
@@ -315,7 +317,7 @@ void Channel::on_scan(Nanos now) {
     scan_waits_ = false;
     std::vector<EndedRequest> expired;
     Nanos next = kNever;
-    bool opening, quiet;
+    bool opening, quiet, dead, sends;
     {
         Lock lock(mutex_);
         opening = state() < State::Open;
@@ -328,6 +330,10 @@ void Channel::on_scan(Nanos now) {
                 next = std::min(next, window_.opens_at(in_flight()));
             }
         }
+        const Nanos heartbeat_at = heartbeat_due(now);
+        dead = heartbeat_at <= now;
+        sends = heartbeat_.waits && heartbeat_.sent == now;
+        next = std::min(next, heartbeat_at);
         const Nanos quiet_from = quiet_at(now);
         quiet = quiet_from <= now;
         next = std::min(next, quiet ? now + quiet_after_ : quiet_from);
@@ -349,6 +355,13 @@ void Channel::on_scan(Nanos now) {
              ETIMEDOUT);
         return;
     }
+    if (dead) {
+        char text[64];
+        std::snprintf(text, sizeof text, "no response to a heartbeat within %g s",
+                      static_cast<double>(heartbeat_.timeout) / kSecond);
+        return fail(Reason::Kind::Silent, text);
+    }
+    if (sends) reactor_->mark_dirty(*this);
     if (quiet && is_quiet()) {
         quiet_reported_at_ = now;
         reactor_->runtime_quiet(*this);

@@ -120,6 +120,9 @@ public:
     // Runtime::quiet is called when a sent request waits and no bytes were received for *patience*: see
     // streams.cpp. Called before the first request that counts.
     void watch_quiet(Nanos patience) noexcept;
+    // Sends OPTIONS, a heartbeat, by *version* of the protocol whenever nothing was received for *interval*. Closes if
+    // nothing is received for *timeout* then. Called once the handshake is complete.
+    void keep_alive(uint8_t version, Nanos interval, Nanos timeout) noexcept;
     void waiting(std::vector<WaitingRequest>& found);  // inside the runtime lock
     // While more than a few requests are on their way to the peer: the number of bytes it has taken so far. Else 0.
     uint64_t uploaded() noexcept;
@@ -227,6 +230,7 @@ private:
                          bool later);
     Nanos expire(Nanos now, std::vector<EndedRequest>& expired);
     int allocate(Operation* operation, uint32_t attempt, double timeout, bool uses);
+    void make_room_for_entry();
     int acquire(Priority priority);
     void release_stream(int stream);
     bool has_window_room();
@@ -240,6 +244,9 @@ private:
     // streams.cpp, of a silent peer
     Nanos quiet_at(Nanos now);
     bool is_quiet();
+    Nanos heartbeat_due(Nanos now);
+    bool queue_heartbeat(Nanos now) noexcept;
+    void check_heartbeat(const Frame& frame);
 
     // outbound.cpp
     enum class RuntimeLock : uint8_t { None, Held, Take };
@@ -324,6 +331,13 @@ private:
     // No call is made; half of kNever, so that sums do not overflow.
     static constexpr Nanos kNoQuietCheck = kNever / 2;
     Nanos quiet_after_ = kNoQuietCheck;
+    struct Heartbeat {
+        Nanos interval = 0;  // 0: none are sent
+        Nanos timeout = 0;
+        Nanos sent = 0;
+        uint8_t version = 0;
+        bool waits = false;  // nothing was received since
+    } heartbeat_;
     WriteQueue queue_;
     bool scheduled_ = false;  // in the flush list, or taken from it by a sender
     bool writing_ = false;

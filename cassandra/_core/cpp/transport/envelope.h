@@ -25,6 +25,7 @@ enum Opcode : uint8_t {
     kError = 0x00,
     kReady = 0x02,
     kAuthenticate = 0x03,
+    kOptions = 0x05,
     kSupported = 0x06,
     kResult = 0x08,
     kEvent = 0x0C,

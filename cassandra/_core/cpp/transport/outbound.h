@@ -102,6 +102,11 @@ public:
     }
 
     void withdraw() { ++withdrawn_; }
+    // Gives back the memory of an empty queue.
+    void release() noexcept {
+        Buffer().swap(queue_);
+        std::vector<Record>().swap(records_);
+    }
 
     // Moves the queue into *batch*; *released* gets the streams of withdrawn requests.
     template <class IsWithdrawn>

@@ -71,6 +71,68 @@ uint64_t Channel::uploaded() noexcept {
     return bytes_sent() - static_cast<uint64_t>(queued);
 }
 
+// ---- heartbeats: a response has no request, any bytes of the peer show that it is alive
+
+void Channel::keep_alive(uint8_t version, Nanos interval, Nanos timeout) noexcept {
+    Lock lock(mutex_);
+    if (state() >= State::Closing) return;
+    heartbeat_.version = version;
+    heartbeat_.interval = std::min(interval, kNever / 4);
+    heartbeat_.timeout = std::min(timeout, kNever / 4);
+    if (!writing_ && queue_.empty() && wire_sent_ == wire_.size()) {  // longer messages than the handshake's are rare
+        for (Buffer* buffer : {&wire_, &batch_, &segments_, &packed_}) Buffer().swap(*buffer);
+        wire_sent_ = 0;
+        queue_.release();
+    }
+    const Nanos due = last_received() + heartbeat_.interval;
+    if (due < scan_at_) {
+        scan_at_ = due;
+        ask(kScan);
+    }
+    leave(lock);
+}
+
+// Locked; the owner. Queues a heartbeat if it is time for one. Returns when to look again, or a time that has passed if
+// the last one has had no response in time.
+Nanos Channel::heartbeat_due(Nanos now) {
+    if (heartbeat_.interval == 0 || state() != State::Open) return kNever;
+    const Nanos heard = last_received();
+    if (heard > heartbeat_.sent) heartbeat_.waits = false;
+    // A response does not end the wait at once: it is seen when the next one may be due.
+    if (heartbeat_.waits) return std::min(heartbeat_.sent + heartbeat_.timeout, now + heartbeat_.interval);
+    const Nanos due = heard + heartbeat_.interval;
+    if (due > now) return due;
+    if (!queue_heartbeat(now)) return now + heartbeat_.interval;
+    heartbeat_.sent = now;
+    heartbeat_.waits = true;
+    return now + std::min(heartbeat_.timeout, heartbeat_.interval);
+}
+
+// Locked.
+bool Channel::queue_heartbeat(Nanos now) noexcept try {
+    const uint8_t frame[] = {heartbeat_.version, 0, 0, 0, kOptions, 0, 0, 0, 0};
+    queue_.reserve(sizeof frame);
+    make_room_for_entry();
+    const int stream = ids_.acquire(kMaxStreams);
+    if (stream < 0) return false;
+    StreamEntry& entry = entries_[static_cast<size_t>(stream)];
+    entry.started = now;
+    entry.position = queue_.position();
+    entry.state = StreamState::Heartbeat;
+    queue_.append(frame, sizeof frame, stream);
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+// Locked. A node that answers something else has a defect, or is no node.
+void Channel::check_heartbeat(const Frame& frame) {
+    if (frame.opcode == kSupported) return;
+    std::string text = "unexpected response to a heartbeat: ";
+    text += frame.opcode == kError ? error_text(frame) : "opcode " + std::to_string(frame.opcode);
+    begin_closing(Ref<Reason>::adopt(new Reason(Reason::Kind::Heartbeat, std::move(text))));
+}
+
 void Channel::waiting(std::vector<WaitingRequest>& found) {
     Lock lock(mutex_);
     for (const StreamEntry& entry : entries_) {
@@ -121,10 +183,15 @@ Ref<Reason> unknown_keyspace() {
 
 }  // namespace
 
+// Locked. The next stream id has an entry afterwards.
+void Channel::make_room_for_entry() {
+    const auto lowest = static_cast<size_t>(ids_.reserve());
+    if (lowest >= entries_.size() && lowest < kMaxStreams) entries_.resize(std::max<size_t>(16, 2 * entries_.size()));
+}
+
 // Locked. Returns the stream, or -1 if none is free.
 int Channel::allocate(Operation* operation, uint32_t attempt, double timeout, bool uses) {
-    const auto lowest = static_cast<size_t>(ids_.lowest());
-    if (lowest >= entries_.size() && lowest < kMaxStreams) entries_.resize(std::max<size_t>(16, 2 * entries_.size()));
+    make_room_for_entry();
     const int stream = acquire(operation->priority);
     if (stream < 0) return -1;
     StreamEntry& entry = entries_[static_cast<size_t>(stream)];
@@ -385,6 +452,9 @@ bool Channel::resolve(const Frame& frame, Fault* fault) {
         reactor_->resolved.push_back({nullptr, 0});
         orphaned_.fetch_sub(1, std::memory_order_relaxed);
         if (sets_keyspace(frame)) begin_closing(unknown_keyspace());
+    } else if (entry && entry->state == StreamState::Heartbeat) {
+        reactor_->resolved.push_back({nullptr, 0});
+        check_heartbeat(frame);
     } else {
         std::string text = "response on stream " + std::to_string(frame.stream) + ", which has no request";
         if (frame.opcode == kError) text += "; it is an error: " + error_text(frame);
