@@ -459,11 +459,15 @@ class Metadata(MetadataFields):
             self._tablet_cleaner.on_hosts_changed(self._tablets, current.topology, topology)
 
 
-def _validated_token(token_class: type[Token], value: Any) -> Any:
-    """Return *value*. Raises ValueError if it is not valid for the partitioner."""
-    if token_class is Murmur3Token and not MIN_LONG <= value <= MAX_LONG:
-        raise ValueError(f"{printable(str(value), 40)} has more than 64 bits")
-    return value
+def _token_values(token_class: type[Token], texts: Iterable[str]) -> list[Any]:
+    """Return the values of tokens. Raises ValueError if one is not valid for the partitioner."""
+    if token_class is not Murmur3Token:
+        return [token_class.from_string(text).value for text in texts]
+    values = list(map(int, texts))  # a cluster may have a quarter of a million
+    for value in (min(values, default=0), max(values, default=0)):
+        if not MIN_LONG <= value <= MAX_LONG:
+            raise ValueError(f"{printable(str(value), 40)} has more than 64 bits")
+    return values
 
 
 def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
@@ -474,9 +478,7 @@ def _make_ring(partitioner: str | None, token_map: TokensByHost) -> Ring | None:
     owners: dict[Any, Host] = {}
     for host, tokens in token_map.items():
         try:
-            owners.update(
-                [(_validated_token(token_class, token_class.from_string(token).value), host) for token in tokens]
-            )
+            owners.update(dict.fromkeys(_token_values(token_class, tokens), host))
         except Exception as error:
             log.warning("Invalid tokens of %s, requests are not routed to it by token: %s", host, error)
     return Ring(token_class, owners) if owners else None

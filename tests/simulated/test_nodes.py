@@ -211,3 +211,11 @@ def test_a_policy_that_tries_the_host_first(simulated: SimulatedCluster, connect
     session.simulated = simulated  # type: ignore[attr-defined]
     assert [addressed(session, simulated.nodes[2].address) for _ in range(4)] == [2] * 4
     assert addressed(session, "192.0.2.9") in range(3)
+
+
+def test_a_cluster_of_hundreds_of_nodes(no_leaks: None, connect: Connect) -> None:
+    with SimulatedCluster(nodes=300, shards=1) as many:
+        assert len({node.address for node in many.nodes}) == 300
+        session = connect(many, connect_timeout=DEADLINE, control_connection_timeout=DEADLINE)
+        eventually(lambda: sum(pool.open_count for pool in session.get_pools()) == 300)
+        assert sorted(host.address for host in session.hosts) == sorted(node.address for node in many.nodes)
