@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cassandra import AuthenticationFailed
+from cassandra import AuthenticationFailed, OperationTimedOut
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.testing import SimulatedCluster
 from tests.lz4_libraries import LIBRARIES
 from tests.servers.certificates import Certificates
-from tests.simulated.conftest import Connect
+from tests.simulated.conftest import Connect, eventually
 
 
 def test_hosts_and_schema(simulated: SimulatedCluster, session: Session) -> None:
@@ -100,6 +100,40 @@ def test_tls(no_leaks: None, connect: Connect, tmp_path: Path) -> None:
         session.execute("INSERT INTO ks.t (id, v) VALUES (1, %s)", (text,))
         assert session.execute("SELECT v FROM ks.t").one().v == text
         session.cluster.shutdown()
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("compression", [False, "lz4"])
+@pytest.mark.parametrize("tls", [False, True])
+def test_heartbeats(
+    no_leaks: None, connect: Connect, tmp_path: Path, version: int, compression: bool | str, tls: bool
+) -> None:
+    """However bytes are transformed: heartbeats keep idle connections, and end those to a node that stands still."""
+    contexts: list[ssl.SSLContext | None] = [None, None]
+    if tls:
+        certificates = Certificates.generate(tmp_path, ["127.0.0.1"])
+        server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.load_cert_chain(str(certificates.server))
+        contexts = [server, certificates.context()]
+    versions = (3, 4, 5)
+    with SimulatedCluster(1, 2, address="127.0.0.1", ssl_context=contexts[0], protocol_versions=versions) as simulated:
+        session = connect(
+            simulated,
+            ssl_context=contexts[1],
+            protocol_version=version,
+            compression=compression,
+            idle_heartbeat_interval=0.2,
+            idle_heartbeat_timeout=1.0,
+        )
+        eventually(lambda: sum(pool.open_count for pool in session.get_pools()) == 2)
+        before = [connection for pool in session.get_pools() for connection in pool.get_connections()]
+        received = [connection.channel.bytes_received for connection in before if connection.channel]
+        eventually(lambda: all(one.channel.bytes_received > n + 100 for one, n in zip(before, received, strict=True)))
+        assert not any(connection.is_closed for connection in before)
+        simulated.nodes[0].pause()
+        eventually(lambda: all(connection.is_closed for connection in before))
+        assert {type(connection.last_error) for connection in before} == {OperationTimedOut}
+        simulated.nodes[0].resume()
 
 
 def test_paging(session: Session) -> None:
