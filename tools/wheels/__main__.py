@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from tools.wheels import build, checks, running
 from tools.wheels.debian import Unavailable
 from tools.wheels.headers import headers
 from tools.wheels.native import run_native_tests
-from tools.wheels.targets import Target, select
+from tools.wheels.targets import Platform, Target, select
 
 
 @dataclass
@@ -61,7 +61,8 @@ def main() -> int:
     source = build.unpack_sdist(sdist, work)
 
     lines = []
-    with ThreadPoolExecutor(1) as runner:  # one wheel is tested while the next ones are built
+    with ThreadPoolExecutor(2) as runner:  # tests run while wheels are built: those under QEMU use one core for long
+        native = [] if options.no_run else native_tests(runner, targets, source, work)
         tested = []
         for target in targets:
             line = Line(target)
@@ -80,7 +81,7 @@ def main() -> int:
                 tested.append(runner.submit(test, line, wheel, source, work, options.suite))
     for future in tested:
         future.result()
-    failed = [] if options.no_run else native_tests(targets, source, work)
+    failed = [problem for future in native for problem in future.result()]
     print(f"\n{'wheel':28}{'size':>9}{'built in':>9}{'ran in':>9}  ran")
     for line in lines:
         print(line)
@@ -101,17 +102,23 @@ def show(line: Line) -> None:
     print("\n    ".join([str(line), *line.problems]), flush=True)
 
 
-def native_tests(targets: list[Target], source: Path, work: Path) -> list[str]:
+def native_tests(
+    runner: ThreadPoolExecutor, targets: list[Target], source: Path, work: Path
+) -> list[Future[list[str]]]:
     """Run the C++ tests for each platform of *targets* that no Python can be had for; return what failed."""
+    platforms = dict.fromkeys(target.platform for target in targets if target.platform.is_musl)
+    return [runner.submit(native_tests_of, platform, source, work) for platform in platforms]
+
+
+def native_tests_of(platform: Platform, source: Path, work: Path) -> list[str]:
+    began = time.monotonic()
     failed = []
-    for platform in dict.fromkeys(target.platform for target in targets if target.platform.is_musl):
-        began = time.monotonic()
-        try:
-            result = run_native_tests(platform, source, work)
-        except Unavailable as error:
-            result = str(error)
-            failed.append(result)
-        print(f"{platform.zig}, C++ tests as static programs: {result} ({time.monotonic() - began:.0f} s)", flush=True)
+    try:
+        result = run_native_tests(platform, source, work)
+    except Unavailable as error:
+        result = str(error)
+        failed.append(result)
+    print(f"{platform.zig}, C++ tests as static programs: {result} ({time.monotonic() - began:.0f} s)", flush=True)
     return failed
 
 

@@ -57,7 +57,12 @@ class CassandraTypeType(type):
             forget_lookups()
         return cls  # type: ignore[no-any-return]
 
+    # CPython clears its cache of class attributes after it has dropped the reference of the old value: what the end of
+    # that value runs, as the callback of a weak reference, and other threads meanwhile, would still find it. So these
+    # two methods keep it until the cache is cleared.
+
     def __setattr__(cls, name: str, value: Any) -> None:
+        _kept = cls.__dict__.get(name)
         super().__setattr__(name, value)
         if name in _SPELLED_BY:
             _forget_spellings()
@@ -67,6 +72,7 @@ class CassandraTypeType(type):
             _on_functions_changed(cls)
 
     def __delattr__(cls, name: str) -> None:
+        _kept = cls.__dict__.get(name)
         super().__delattr__(name)
         if name in _SPELLED_BY:
             _forget_spellings()

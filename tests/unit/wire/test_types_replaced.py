@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
@@ -229,3 +230,27 @@ def test_requests_of_statements_that_were_prepared_before(monkeypatch: pytest.Mo
     monkeypatch.undo()
     assert lab.session.execute(select, (7,)).one() == (3,)
     assert b"\0\0\0\x63" not in lab[0].sent[-1].frame
+
+
+@pytest.mark.parametrize("how", ["replaced", "deleted"])
+def test_the_end_of_a_function_finds_what_has_replaced_it(how: str) -> None:
+    """CPython caches the attributes of classes, and may still have a function that is being freed."""
+    found: list[Any] = []
+
+    class Mine:
+        def __call__(self, data: bytes, version: int) -> int:
+            return -1
+
+        def __del__(self) -> None:
+            found.append(Int32Type.deserialize)
+
+    kind: Any = Int32Type
+    kind.deserialize = Mine()
+    try:
+        assert type(Int32Type.deserialize) is Mine  # from now on in the cache
+        if how == "replaced":
+            kind.deserialize = staticmethod(len)
+    finally:
+        del kind.deserialize
+    gc.collect()
+    assert [getattr(one, "__name__", "?") for one in found] == (["len"] if how == "replaced" else ["deserialize"])
