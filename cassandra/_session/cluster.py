@@ -398,7 +398,7 @@ class Cluster(ClusterOptions):
         reprepare_rate: float | None = 10,
         reprepare_window: float | None = 300,
         connection_rate: float | None = 25,
-        adaptive_concurrency: bool = True,
+        adaptive_concurrency: bool = False,
         retry_budget: float | None = None,
     ) -> None:
         given = locals()

@@ -292,8 +292,8 @@ class ClusterOptions:
     """Most requests in flight on the connections of a session to one host. None: no limit."""
     max_requests_per_session: Option[int | None] = Option(None, limit())
     """Most requests in flight of a session. None: no limit."""
-    adaptive_concurrency: Option[bool] = Option(True, flag)
-    """True, the default, sends fewer requests at a time to servers that are overloaded, see :doc:`/limits`."""
+    adaptive_concurrency: Option[bool] = Option(False, flag)
+    """True sends fewer requests at a time to servers that are overloaded, see :doc:`/limits`."""
     retry_budget: Option[float | None] = Option(None, config.share)
     """Retries after errors of overloaded servers for each request, above 0, at most 1: 0.1 allows 10 % more requests,
     see :doc:`/limits`. None: as the retry policy decides."""

@@ -100,7 +100,7 @@ def test_an_overloaded_server_goes_on_answering(
     simulated: SimulatedCluster, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Without a limit its queue grows, and soon every response comes too late. One warning is logged."""
-    session, server = connect(simulated, "ks"), OneByOne()
+    session, server = connect(simulated, "ks", adaptive_concurrency=True), OneByOne()
     with simulated.inject(server, query=READ):
         known(session)
         outcomes = Outcomes(session)
@@ -116,8 +116,8 @@ def test_an_overloaded_server_goes_on_answering(
     assert [(record.name, record.levelname) for record in warnings] == [("cassandra.pool", "WARNING")]
 
 
-def test_it_can_be_turned_off(simulated: SimulatedCluster, connect: Connect) -> None:
-    session, server = connect(simulated, "ks", adaptive_concurrency=False), OneByOne()
+def test_it_is_an_option(simulated: SimulatedCluster, connect: Connect) -> None:
+    session, server = connect(simulated, "ks"), OneByOne()
     with simulated.inject(server, query=READ):
         known(session)
         outcomes = Outcomes(session)
@@ -127,7 +127,7 @@ def test_it_can_be_turned_off(simulated: SimulatedCluster, connect: Connect) -> 
 
 
 def test_a_slow_server_is_not_limited(simulated: SimulatedCluster, connect: Connect) -> None:
-    session = known(connect(simulated, "ks"))
+    session = known(connect(simulated, "ks", adaptive_concurrency=True))
     with simulated.inject(Delay(0.2), query=READ):
         for _ in range(5):  # so many at a time are not the reason
             futures = [session.execute_async(READ, timeout=PATIENCE) for _ in range(7)]
@@ -137,7 +137,7 @@ def test_a_slow_server_is_not_limited(simulated: SimulatedCluster, connect: Conn
 
 def test_a_server_that_is_slow_for_another_reason_is_used_again(simulated: SimulatedCluster, connect: Connect) -> None:
     """Every response takes 0.3 s, however many requests there are: a limit is tried, and removed."""
-    session = known(connect(simulated, "ks", metrics_enabled=True))
+    session = known(connect(simulated, "ks", adaptive_concurrency=True, metrics_enabled=True))
     metrics = session.cluster.metrics
     assert metrics is not None
 
@@ -155,7 +155,7 @@ def test_a_server_that_is_slow_for_another_reason_is_used_again(simulated: Simul
 
 
 def test_a_server_that_rejects_requests_gets_fewer(simulated: SimulatedCluster, connect: Connect) -> None:
-    session = known(connect(simulated, "ks"))
+    session = known(connect(simulated, "ks", adaptive_concurrency=True))
     with simulated.inject(Fail(Overloaded()), query=READ) as rule:
         for _ in range(100):
             with pytest.raises(OverloadedErrorMessage):
@@ -194,7 +194,7 @@ def test_retries_after_overload_have_a_budget(no_leaks: None, connect: Connect) 
 
 @pytest.mark.parametrize("work", ["concurrent", "prepared", "ingest", "scan"])
 def test_work_of_many_requests_ends(simulated: SimulatedCluster, connect: Connect, work: str) -> None:
-    session, server = connect(simulated, "ks"), OneByOne()
+    session, server = connect(simulated, "ks", adaptive_concurrency=True), OneByOne()
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     with simulated.inject(server, query=READ):
         overload(known(session))

@@ -72,7 +72,7 @@ DEFAULTS = {
     "reprepare_rate": 10,
     "reprepare_window": 300,
     "connection_rate": 25,
-    "adaptive_concurrency": True,
+    "adaptive_concurrency": False,
     "retry_budget": None,
     "allow_beta_protocol_version": False,
     "no_compact": False,
