@@ -41,7 +41,7 @@ from cassandra._wire.messages.requests import OptionsMessage
 from .connection import Connection
 from .exchange import call_guarded
 
-connection_log, pool_log = get_logger("cassandra.connection"), get_logger("cassandra.pool")
+pool_log = get_logger("cassandra.pool")
 
 
 # ---- silent connections and suspect hosts

@@ -34,7 +34,6 @@ from . import scheduler
 from .scheduler import busy, drain, end_idle_threads
 
 if TYPE_CHECKING:
-
     from .cluster import Cluster
 
 log = get_logger("cassandra.cluster")

@@ -21,7 +21,7 @@ struct Reason : RefCounted<Reason> {
         Crc,       // a checksum did not match
         Stopped,   // the reactor was stopped
         Keyspace,  // its current keyspace became unknown
-        Silent,    // no response to a heartbeat
+        Silent,     // no response to a heartbeat
         Heartbeat,  // an unexpected response to a heartbeat
     };
 
